@@ -1,0 +1,1 @@
+"""A benchmark-recipe harness and config repository for LLM inference engines."""
