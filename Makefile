@@ -1,0 +1,63 @@
+# Environments are made once: a stamp file in each remembers what it was made from. PYTHON picks the interpreter.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+ENGINE_VENV := .venv-engine-cpu
+ENGINE_MODELS := .engines/models
+HEADLINE := dsv41flash-fp4-mi355x-vllm-agentic-dspark
+PIP_INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check
+ENGINE_SOURCES := $(wildcard tools/engine_cpu/*.py)
+ARGS ?=
+
+.DELETE_ON_ERROR:
+.PHONY: help install sweep test test-real engine-cpu lint generated clean
+
+help: ## show the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else \
+	  f"infx needs Python 3.11 or newer, $(PYTHON) is {v[0]}.{v[1]}: try make PYTHON=/path/to/python3.11")'
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+	  echo "$(PYTHON) -m venv failed: its venv module may be missing (Debian: apt-get install python3-venv)" >&2; exit 1; }
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.made pyproject.toml
+	@echo "installing infx into $(VENV)"
+	@$(PIP_INSTALL) --editable .
+	@touch $@
+
+$(VENV)/.installed-test: $(VENV)/.installed
+	@echo "installing the test dependencies into $(VENV)"
+	@$(PIP_INSTALL) --editable '.[test]'
+	@touch $@
+
+$(VENV)/.installed-lint: $(VENV)/.made
+	@$(PIP_INSTALL) 'ruff>=0.9'
+	@touch $@
+
+install: $(VENV)/.installed ## make .venv with infx in it
+
+sweep: $(VENV)/.installed ## sweep the headline recipe on the simulator, quickly
+	@$(BIN)/infx sweep $(HEADLINE) --runner simulator --quick
+
+test: $(VENV)/.installed-test ## unit, integration and repository tests
+	@$(BIN)/python -m pytest tests/unit tests/integration tests/repo $(ARGS)
+
+engine-cpu: $(ENGINE_VENV)/.made ## install the CPU build of vLLM and make its local models
+
+$(ENGINE_VENV)/.made: $(ENGINE_SOURCES)
+	@$(PYTHON) tools/engine_cpu/install.py --venv $(ENGINE_VENV) --models $(ENGINE_MODELS)
+	@touch $@
+
+test-real: $(VENV)/.installed-test ## tests against a real engine, container daemon and scheduler (those present)
+	@$(BIN)/python -m pytest tests/real $(ARGS)
+
+lint: $(VENV)/.installed-lint ## ruff over the Python sources
+	@$(BIN)/ruff check infx tests tools
+
+generated: $(VENV)/.installed ## write every generated file again
+	@$(BIN)/python tools/architecture.py
+
+clean: ## remove the environments, the local models and caches (never runs/)
+	rm -rf $(VENV) $(ENGINE_VENV) .engines .pytest_cache .ruff_cache .hypothesis
