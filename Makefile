@@ -41,7 +41,7 @@ sweep: $(VENV)/.installed ## sweep the headline recipe on the simulator, quickly
 	@$(BIN)/infx sweep $(HEADLINE) --runner simulator --quick
 
 test: $(VENV)/.installed-test ## unit, integration and repository tests
-	@$(BIN)/python -m pytest tests/unit tests/integration tests/repo $(ARGS)
+	@$(BIN)/python -m pytest $(ARGS)
 
 engine-cpu: ## install the CPU build of vLLM and make its local models (what is there already is kept)
 	@$(PYTHON) tools/engine_cpu/install.py --venv $(ENGINE_VENV) --models $(ENGINE_MODELS)
