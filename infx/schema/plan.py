@@ -49,6 +49,7 @@ class Point(Strict):
     speculative: Speculative | None = Field(default=None, description="Speculation of this point.")
     acceptance_length: float | None = Field(default=None, description="Golden AL that a synthetic run must achieve.")
     overrides: list[int] = Field(default_factory=list, description="Indices of the recipe's overrides that reach it.")
+    context_limit: int = Field(ge=1, description="Longest request that its server takes, tokens.")
     fingerprint: str = Field(description="Fingerprint of its declared facts.")
 
 
@@ -74,7 +75,6 @@ class Plan(Strict):
     quick: bool = Field(default=False, description="Shortened: never publishable.")
     unofficial: bool = Field(default=False, description="Rules relaxed: never publishable.")
     token_ids: tuple[int, int] = Field(strict=False, description="Lowest and highest token id safe for random prompts.")
-    context_limit: int = Field(ge=1, description="Longest request, tokens.")
     servers: dict[str, ServerConfig] = Field(description="Servers by id.")
     points: list[Point] = Field(description="Points, in order.")
     blocks: list[Block] = Field(description="Blocks, in order.")

@@ -1,0 +1,19 @@
+"""vLLM as an engine module."""
+
+from __future__ import annotations
+
+from infx.engines.protocol import Engine
+from infx.engines.vllm import command
+from infx.engines.vllm.counters import COUNTERS
+
+ENGINE = Engine(
+    name="vllm",
+    homes=command.HOMES,
+    gpus=command.gpus,
+    argv=command.argv,
+    listen=command.listen,
+    counters=COUNTERS,
+    context_limit=command.context_limit,
+    version_of=command.version_of,
+    reset_prefix_cache="/reset_prefix_cache",
+)

@@ -1,0 +1,74 @@
+"""What infx needs to know of an engine: its command line, its layout, its counters and its words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from pydantic import JsonValue
+
+from infx.schema.recipe import Speculative
+
+
+@dataclass(frozen=True)
+class ServerFacts:
+    """What an engine's argv is made of, resolved for one point. Serve keys are kebab-case."""
+
+    model_path: str
+    served_name: str
+    tp: int
+    pp: int
+    dp: int
+    ep: int
+    serve: Mapping[str, JsonValue]
+    speculative: Speculative | None
+    acceptance_length: float | None
+
+
+@dataclass(frozen=True)
+class Counters:
+    """Names of an engine's counters and histograms in ``/metrics`` (prometheus sample names)."""
+
+    running: str
+    waiting: str
+    kv_usage: str
+    prefix_queries: str
+    prefix_hits: str
+    preemptions: str
+    prompt_tokens: str
+    generation_tokens: str
+    drafts: str
+    draft_tokens: str
+    accepted_tokens: str
+    ttft: str
+    itl: str
+    tpot: str
+    e2el: str
+    queue: str
+    recomputed_tokens: str | None = None
+
+
+class Gpus(Protocol):
+    def __call__(self, *, tp: int, pp: int, dp: int, ep: int) -> int: ...
+
+
+@dataclass(frozen=True)
+class Engine:
+    """One engine module, as data and pure functions.
+
+    ``homes``: serve keys that a recipe must not set, with where they belong. ``gpus``: GPUs that a layout
+    uses. ``argv``: arguments after the program's name, without host and port, which ``listen`` gives.
+    ``context_limit``: the longest request that serve arguments allow, None when they do not say.
+    ``version_of``: the engine's version out of its ``/version`` reply.
+    """
+
+    name: str
+    homes: Mapping[str, str]
+    gpus: Gpus
+    argv: Callable[[ServerFacts], list[str]]
+    listen: Callable[[str, int], list[str]]
+    counters: Counters
+    context_limit: Callable[[Mapping[str, JsonValue]], int | None]
+    version_of: Callable[[Mapping[str, JsonValue]], str | None]
+    reset_prefix_cache: str | None
