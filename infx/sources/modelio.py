@@ -30,18 +30,28 @@ _TYPES = {
 }  # fmt: skip
 
 
-def parse(document: Document, model: type[T], *, at: tuple[Step, ...] = ()) -> tuple[T | None, list[Finding]]:
+def parse(
+    document: Document, model: type[T], *, at: tuple[Step, ...] = (), given: Mapping[str, Any] | None = None
+) -> tuple[T | None, list[Finding]]:
     """Validate the value at ``at`` (the root by default) as ``model``, a pydantic model or any annotation.
 
+    ``given`` holds fields that come from elsewhere (a key that is the file's stem); writing them is a finding.
     Returns the model, or None with every finding at once. A document with refused words (``doubtful``) never gives a
     model; words that the reader refused already are not reported twice.
     """
     node = document.node(*at)
+    value = node.value if node else None
+    written = []
+    if given and isinstance(value, dict):
+        for key in sorted(set(given) & set(value)):
+            fix = f"remove it; it is {given[key]!r}"
+            written.append(finding(document.key_mark(*at, key), "S-001", f"{key!r} is not written in the file", fix))
+        value = {**value, **given}
     try:
-        made = _adapter(model).validate_json(json.dumps(node.value if node else None))
+        made = _adapter(model).validate_json(json.dumps(value))
     except ValidationError as error:
-        return None, _findings(document, model, at, error)
-    return (None if document.doubtful else cast(T, made)), []
+        return None, sorted([*written, *_findings(document, model, at, error)])
+    return (None if document.doubtful or written else cast(T, made)), written
 
 
 @functools.cache
@@ -50,7 +60,7 @@ def _adapter(model: Any) -> TypeAdapter[Any]:
 
 
 def _findings(document: Document, model: Any, at: tuple[Step, ...], error: ValidationError) -> list[Finding]:
-    rows = error.errors(include_url=False)
+    rows = [row for row in error.errors(include_url=False) if not _short_only_of_bad_items(row)]
     groups: dict[tuple[Step, ...], list[Mapping[str, Any]]] = {}
     for row in _best_branches(document, at, rows):
         path = _path(document, at, row["loc"])
@@ -63,6 +73,11 @@ def _findings(document: Document, model: Any, at: tuple[Step, ...], error: Valid
         if node is None or not node.doubtful or members[0]["type"] == "extra_forbidden" or path == at:
             found.append(_finding(document, model, path, members))
     return sorted(found)
+
+
+def _short_only_of_bad_items(row: Mapping[str, Any]) -> bool:
+    """Pydantic calls a list too short where its items were refused; those have their own complaints."""
+    return row["type"] == "too_short" and len(row["input"]) >= row["ctx"]["min_length"]
 
 
 def _best_branches(document: Document, at: tuple[Step, ...], rows: Iterable[Any]) -> list[Any]:
@@ -149,6 +164,9 @@ def _finding(document: Document, model: Any, path: tuple[Step, ...], rows: list[
         return finding(document.mark(*path), "S-005", f"{name} has {len(row['input'])} {unit}; it must have {count}")
     if kind in _RANGE:
         return finding(document.mark(*path), "S-005", f"{name} is {shown}; {_lower(row['msg'])}")
+    if kind == "string_pattern_mismatch" and "[key]" in row["loc"]:
+        message = f"the name {_shown(row['input'])} must match {row['ctx']['pattern']}"
+        return finding(document.key_mark(*path), "S-006", message)
     if kind == "string_pattern_mismatch":
         return finding(document.mark(*path), "S-006", f"{name} is {shown}; it must match {row['ctx']['pattern']}")
     wanted = list(dict.fromkeys(_wanted(item) for item in rows))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 Scalar = str | int | float | bool | None
 
 _BOOLEAN = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
-_OLD_BOOLEAN = {"yes": True, "on": True, "y": True, "no": False, "off": False, "n": False}
+_OLD_BOOLEAN = {"yes": True, "on": True, "no": False, "off": False}  # y and n are text to every reader in use
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
 _HEX = re.compile(r"[-+]?0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")

@@ -280,6 +280,9 @@ class _Builder:
             where = _place(text, conflict.start(), self.path)
             self._say(where, "Y-001", "an unresolved merge conflict", "keep one side and remove the marker lines")
             return
+        if "maximum" in problem:
+            self._say(where, "Y-016", f"more than {MAX_DEPTH} levels", "flatten the file")
+            return
         if re.match(r" *(?:- *)*\t", line) and "\t" in line[: where.column]:
             tab = Mark(self.path, where.line, line.index("\t") + 1)
             self._say(tab, "Y-007", "a tab in the indentation", "use spaces")
