@@ -43,7 +43,7 @@ CODES: dict[str, Code] = {
     "Y-017": Code(_E, "alias bomb", "Aliases may expand a file to at most 20,000 values; it is refused unexpanded."),
     "Y-018": Code(_E, "bad anchor or alias", "An alias needs an anchor above it; an anchor is set once, never inside."),
     "Y-019": Code(_E, "no value", "A key or list item without a value: write null, '' or {} if that is meant."),
-    "Y-020": Code(_E, "word that YAML 1.1 reads as a boolean", "For yes, no, on and off write true or false, or quote them."),
+    "Y-020": Code(_E, "word that YAML 1.1 reads as a boolean", "For yes, no, on, off write true or false, or quote."),
     "Y-021": Code(_E, "spelling of null", "Null and NULL: write null, or quote it if the text is meant."),
     "Y-022": Code(_E, "base-60 number", "YAML 1.1 reads 1:30 as 90. Quote it, or write the number."),
     "Y-023": Code(_E, "leading zero", "YAML 1.1 reads 010 as 8, YAML 1.2 as 10. Write it without zeros, or quote it."),
