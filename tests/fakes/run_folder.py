@@ -73,7 +73,7 @@ def curve(tp: int, concurrency: int, speed: float = 1.0) -> dict[str, float]:
     tpot = (6.0 + 0.35 * concurrency) / (speed * (tp / 2) ** 0.6)
     output = 1000.0 / tpot * concurrency / tp
     ttft = (60.0 + 9.0 * concurrency) / speed
-    figures = {
+    return {
         "output-throughput-per-gpu": output,
         "input-throughput-per-gpu": 8 * output,
         "total-throughput-per-gpu": 9 * output,
@@ -87,7 +87,6 @@ def curve(tp: int, concurrency: int, speed: float = 1.0) -> dict[str, float]:
         "e2el-p90": 2 * ttft + 150 * tpot,
         "output-length-mean": 128.0,
     }
-    return figures
 
 
 def values(figures: dict[str, float | None], n: int = 120) -> dict[str, Value]:

@@ -1,0 +1,131 @@
+"""The rows of a run's table as data: one a point of the plan, with the notes that belong under it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from infx.report.shown import reasons, short
+from infx.results.layout import PointKey
+from infx.results.load import LoadedRun
+from infx.schema.metrics import METRICS
+from infx.schema.plan import Point
+from infx.schema.result import PointResult, Status, Value, Visit
+
+COLUMNS: tuple[tuple[str, str], ...] = (
+    ("output-throughput-per-gpu", "output"),
+    ("total-throughput-per-gpu", "total"),
+    ("interactivity-median", "inter-\nactivity"),
+    ("ttft-p50", "TTFT\np50"),
+    ("ttft-p90", "TTFT\np90"),
+    ("tpot-p50", "TPOT\np50"),
+    ("e2el-p50", "E2EL\np50"),
+    ("acceptance-length", "AL"),
+    ("mono-share", "mono"),
+    ("prefix-hit-share", "prefix\nhits"),
+)
+"""Metric and heading of each column of figures."""
+
+OPTIONAL = frozenset({"acceptance-length", "mono-share", "prefix-hit-share"})
+"""Columns that are left out when no point has them."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One point: where it stands, its status and its figures (None where there is none)."""
+
+    group: str
+    concurrency: int
+    status: str
+    n: int | None
+    failed: int | None
+    figures: dict[str, float | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A run's table: rows in plan order, the columns that hold anything, and notes to stand under it."""
+
+    rows: list[Row]
+    columns: list[tuple[str, str]]
+    notes: list[str]
+
+
+def table_rows(loaded: LoadedRun) -> Rows:
+    """The table of a run. Figures are those of each point's chosen result, first visit."""
+    rows = [_row(point, loaded.chosen(point.key)) for point in loaded.plan.points]
+    filled = {name for row in rows for name, figure in row.figures.items() if figure is not None}
+    columns = [column for column in COLUMNS if column[0] not in OPTIONAL or column[0] in filled]
+    return Rows(rows, columns, [*_not_ok(loaded), *_absent(loaded, columns), *_revisits(loaded), *_deaths(loaded)])
+
+
+def measured(visit: Visit, name: str) -> Value | None:
+    """The value called ``name``, wherever the visit keeps it (client's, engine's or client health)."""
+    return visit.metrics.get(name) or visit.engine.get(name) or visit.client.get(name)
+
+
+def _row(point: Point, result: PointResult | None) -> Row:
+    parts = PointKey.parse(point.key)
+    group = f"{parts.arm} {parts.axes}" if parts.arm else parts.axes
+    if result is None:
+        return Row(group, point.concurrency, "missing", None, None)
+    visit = result.visits[0]
+    figures = {name: value.value if (value := measured(visit, name)) else None for name, _ in COLUMNS}
+    return Row(
+        group, point.concurrency, str(result.status), visit.counts.get("measured"), visit.counts.get("failed"), figures
+    )
+
+
+def _not_ok(loaded: LoadedRun) -> Iterator[str]:
+    for point in loaded.plan.points:
+        result = loaded.chosen(point.key)
+        if result is None:
+            yield f"{short(point.key)} is missing: no start has measured it"
+        elif result.status is not Status.OK:
+            said = "; ".join(reasons(result)) or "no reason was stored"
+            yield f"{short(point.key)} is {result.status}: {said}"
+        else:
+            yield from (f"{short(point.key)}: {line}" for line in reasons(result))
+
+
+def _absent(loaded: LoadedRun, columns: list[tuple[str, str]]) -> Iterator[str]:
+    """Why figures of good points are missing, points with one reason together."""
+    why: dict[tuple[str, str], list[str]] = {}
+    for point in loaded.plan.points:
+        result = loaded.chosen(point.key)
+        if result is None or result.status is not Status.OK:
+            continue
+        for name, _ in columns:
+            value = measured(result.visits[0], name)
+            if value is None or value.value is None:
+                reason = "not in the result" if value is None else value.reason
+                why.setdefault((name, str(reason)), []).append(short(point.key))
+    total = len(loaded.plan.points)
+    for (name, reason), points in why.items():
+        where = "all points" if len(points) == total else ", ".join(points)
+        yield f"no {METRICS[name].title} at {where}: {reason}"
+
+
+def _revisits(loaded: LoadedRun) -> Iterator[str]:
+    for result in loaded.results:
+        first = measured(result.visits[0], "output-throughput-per-gpu")
+        for again in result.visits[1:]:
+            value = measured(again, "output-throughput-per-gpu")
+            if first and value and first.value and value.value is not None:
+                drift = f"output {value.value / first.value - 1:+.1%} against its first visit"
+            else:
+                drift = f"{again.status}, no drift to show"
+            yield f"{short(result.point)} revisited in start {result.start}: {drift}"
+
+
+def _deaths(loaded: LoadedRun) -> Iterator[str]:
+    for start in loaded.starts.values():
+        if start.death is not None:
+            yield f"start {start.id} ({start.block}) ended: {start.death.reason}: {start.death.message}"
+            yield from (f"    {line}" for line in start.death.lines[-3:])
+        for observed in start.observed:
+            if observed.verdict == "mismatch":
+                yield (
+                    f"start {start.id}: {observed.name} wanted {observed.wanted!r}, found {observed.found!r}"
+                    f" ({observed.evidence or 'no evidence stored'})"
+                )
