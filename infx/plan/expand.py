@@ -9,7 +9,7 @@ from infx.engines.protocol import ServerFacts
 from infx.plan.fingerprint import point_fingerprint, server_fingerprint
 from infx.plan.merge import Resolved, resolve
 from infx.schema.plan import AgenticWorkload, Block, FixedWorkload, Plan, Point, Workload
-from infx.schema.recipe import FixedSeqLen, Recipe, Rung
+from infx.schema.recipe import FixedSeqLen, Recipe, Rung, Speculative
 from infx.schema.settings import Parallel, ServerConfig
 from infx.schema.version import RUN_FORMAT
 
@@ -68,13 +68,15 @@ def point_key(recipe: str, arm: str | None, parallel: Parallel, concurrency: int
 def acceptance_length(recipe: Recipe, resolved: Resolved, facts: PlanFacts) -> float | None:
     """The golden AL for synthetic acceptance; None with real acceptance or without a golden curve."""
     spec = resolved.speculative
-    if spec is None or (spec.acceptance or _default_acceptance(recipe)) == "real":
+    if spec is None or not wants_golden(recipe, spec):
         return None
     return facts.golden.get((spec.draft_tokens, spec.method, spec.draft_sample_method, spec.thinking))
 
 
-def _default_acceptance(recipe: Recipe) -> str:
-    return "golden" if recipe.scenario.kind == "agentic-coding" else "real"
+def wants_golden(recipe: Recipe, spec: Speculative) -> bool:
+    """Synthetic acceptance at the golden curve: asked for, or an agentic recipe that does not say `real`."""
+    default = "golden" if recipe.scenario.kind == "agentic-coding" else "real"
+    return (spec.acceptance or default) == "golden"
 
 
 def _point(recipe: Recipe, facts: PlanFacts, rung: Rung, concurrency: int, arm: str | None

@@ -29,6 +29,11 @@ def only(plan: Plan, patterns: Sequence[str]) -> Plan:
     return keep(plan, kept)
 
 
+def matches(plan: Plan, pattern: str) -> bool:
+    """True when the pattern names at least one point."""
+    return any(_names(pattern, point.key) for point in plan.points)
+
+
 def keep(plan: Plan, keys: set[str]) -> Plan:
     """Keep these point keys; blocks and servers without a point go."""
     points = [point for point in plan.points if point.key in keys]

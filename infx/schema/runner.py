@@ -33,6 +33,9 @@ class Runner(Strict):
         description="The engine stands in for the pinned one (the simulator): placeholder images are allowed, and "
         "the engine must say in /version that it simulates.",
     )
+    exclusive: bool = Field(
+        default=True, description="A sweep holds the machine alone: a second one is refused while it runs."
+    )
     executable: str | None = Field(default=None, description="process: program, on PATH or relative to the repository.")
     url: str | None = Field(default=None, pattern=r"^https?://\S+$", description="endpoint: base URL of the engine.")
     env: dict[EnvName, str] = Field(

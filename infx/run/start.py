@@ -1,0 +1,158 @@
+"""One engine start: launch, readiness, what it says of itself, and its end."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import requests
+from pydantic import JsonValue
+
+from infx.engines.loglines import clean_lines, meaningful_tail
+from infx.run.context import Context
+from infx.run.events import EngineStarting
+from infx.run.launch import command_of, environment_of, launch_process, passed_names
+from infx.run.launch.process import Ended, EngineProcess, free_port
+from infx.run.ready import ask_for_a_token, wait_until_ready
+from infx.schema.image import Pin, parse_image
+from infx.schema.plan import Block
+from infx.schema.result import Death, Observed, Start, Visit
+from infx.schema.settings import ServerConfig
+from infx.schema.version import RUN_FORMAT
+
+_TAIL_BYTES = 200_000
+
+
+@dataclass
+class RunningEngine:
+    """An engine that was launched; ``death`` is set when it never became what the plan asks for."""
+
+    start: Start
+    process: EngineProcess
+    base_url: str
+    log: Path
+    death: Death | None = None
+    served: bool = False
+
+    @property
+    def alive(self) -> bool:
+        return self.process.alive
+
+
+def start_engine(context: Context, block: Block) -> RunningEngine:
+    """Launch the block's server and wait for its first token; the start is stored as soon as it is launched."""
+    server = context.plan.servers[block.server]
+    port = free_port()
+    identity = f"{block.id}-{secrets.token_hex(3)}"
+    command = command_of(context.runner, context.engine, server, port, context.root)
+    env = environment_of(context.runner, server, context.plan.hardware)
+    log = context.store.start_folder(identity).engine_log
+    context.emit(EngineStarting(block.id, 0.0))
+    launched = time.time()
+    process = launch_process(context.runner, command, env, context.environment, log, context.root)
+    start = Start(format_version=RUN_FORMAT, id=identity, block=block.id, server=server.id, argv=command, env=env,
+                  passed_env=passed_names(context.runner, context.environment), image=server.image,
+                  node=socket.gethostname(), launched_unix=launched)
+    running = RunningEngine(start, process, f"http://127.0.0.1:{port}", log)
+    try:
+        context.store.write_start(start)
+        _become_ready(context, running, block, server)
+    except BaseException:
+        end_start(context, running, None)
+        raise
+    return running
+
+
+def _become_ready(context: Context, running: RunningEngine, block: Block, server: ServerConfig) -> None:
+    look = ask_for_a_token(running.base_url, server.served_name, context.plan.token_ids,
+                           lambda: running.process.alive, timeout_s=context.runner.limits.quiet_s)
+    seconds, death = wait_until_ready(
+        look, context.runner.limits.ready_s, context.should_stop,
+        lambda at: context.emit(EngineStarting(block.id, at, _last_line(running.log))))
+    if death is None:
+        version = _version(running.base_url)
+        observed, death = _check_identity(context, server, version)
+        running.start = running.start.model_copy(update={
+            "ready_s": seconds, "version": version, "observed": observed,
+            "simulated": version.get("simulated") is True})
+    running.death = None if death is None else _with_lines(death, running)
+    if running.death is None:
+        context.store.write_start(running.start)
+
+
+def _version(base_url: str) -> dict[str, JsonValue]:
+    try:
+        reply = requests.get(f"{base_url}/version", timeout=10, allow_redirects=False).json()
+    except (requests.RequestException, ValueError):
+        return {}
+    return reply if isinstance(reply, dict) else {}
+
+
+def _check_identity(context: Context, server: ServerConfig, version: dict[str, JsonValue]
+                    ) -> tuple[list[Observed], Death | None]:
+    """The engine must be what the profile says: a simulator or not; a package of the pinned version."""
+    simulated = version.get("simulated") is True
+    if simulated != context.runner.stands_in:
+        word = "simulates" if simulated else "does not say that it simulates"
+        return [], Death(reason="wrong-engine", message=f"the engine's /version {word}, but the profile "
+                         f"{context.runner.name} has stands-in: {str(context.runner.stands_in).lower()}")
+    image = parse_image(server.image)
+    found = context.engine.version_of(version)
+    if image.pin is not Pin.PACKAGE or simulated:
+        return [], None
+    if found is None:
+        return [Observed(name="version", wanted=image.tag, verdict="unreadable")], None
+    same = found.split("+")[0] == image.tag.split("+")[0]
+    seen = Observed(name="version", wanted=image.tag, found=found, verdict="verified" if same else "mismatch",
+                    evidence="GET /version")
+    if same:
+        return [seen], None
+    return [seen], Death(reason="wrong-engine", message=f"pinned {server.image}, but /version says {found}")
+
+
+def death_of(engine: RunningEngine, visit: Visit) -> Death | None:
+    """How the engine died during a visit, or hung; None while it lives and answers."""
+    if not engine.process.alive:
+        ended = engine.process.ended or Ended(None, None, asked=False)
+        word = f"signal {ended.signal}" if ended.signal is not None else f"exit code {ended.exit_code}"
+        death = Death(reason="died", message=f"the engine died while it was measured ({word})")
+        return _with_lines(death, engine)
+    if any(reason.code == "engine-hung" for reason in visit.reasons):
+        return _with_lines(Death(reason="hung", message="the engine lives but answers no more"), engine)
+    return None
+
+
+def _with_lines(death: Death, running: RunningEngine) -> Death:
+    ended = running.process.ended
+    return death.model_copy(update={
+        "lines": meaningful_tail(_tail(running.log)),
+        "exit_code": ended.exit_code if ended else None,
+        "signal": str(ended.signal) if ended and ended.signal is not None else None,
+    })
+
+
+def end_start(context: Context, running: RunningEngine, death: Death | None) -> Start:
+    """Stop the engine and store how its start ended."""
+    ended = running.process.stop()
+    running.start = running.start.model_copy(update={
+        "ended_unix": time.time(), "exit_code": ended.exit_code if ended.exit_code is not None else
+        -(ended.signal or 0), "death": death if death is not None else running.death})
+    context.store.write_start(running.start)
+    return running.start
+
+
+def _tail(log: Path) -> str:
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - _TAIL_BYTES))
+            return file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _last_line(log: Path) -> str:
+    lines = clean_lines(_tail(log)[-4000:])
+    return lines[-1][:160] if lines else ""
