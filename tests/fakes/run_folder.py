@@ -130,7 +130,7 @@ def write(
                 point = made.point(key)
                 if key.endswith(tuple(skipped) or ("\0",)):
                     continue
-                figures = curve(point.parallel.tp, point.concurrency, speed)
+                figures = curve(point.parallel.tp, point.concurrency, speed * (0.94 if point.arm else 1.0))
                 if key.endswith(tuple(failed) or ("\0",)):
                     bad = visit({}, "failed", "engine-died", window=None, counts={"sent": 3, "failed": 3})
                     store.append_visit(point, id_, bad)
