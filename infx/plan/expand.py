@@ -91,7 +91,8 @@ def _point(recipe: Recipe, facts: PlanFacts, rung: Rung, concurrency: int, arm: 
     argv = engine.argv(ServerFacts(model_path=facts.model_path, served_name=served_name, **layout,
                                    serve=resolved.serve, speculative=resolved.speculative, acceptance_length=golden))
     identity = server_fingerprint(engine=recipe.engine, image=resolved.image, hardware=recipe.hardware,
-                                  precision=recipe.precision, parallel=parallel, argv=argv, env=resolved.env)
+                                  precision=recipe.precision, parallel=parallel, argv=argv, env=resolved.env,
+                                  kv_offload=recipe.kv_offload)
     server = ServerConfig(id=identity, engine=recipe.engine, image=resolved.image, model=recipe.model,
                           model_path=facts.model_path, served_name=served_name, parallel=parallel, argv=argv,
                           env=resolved.env)

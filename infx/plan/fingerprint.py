@@ -8,6 +8,7 @@ import json
 from pydantic import JsonValue
 
 from infx.schema.plan import Workload
+from infx.schema.recipe import KvOffload
 from infx.schema.settings import Parallel
 from infx.schema.version import FINGERPRINT
 
@@ -19,12 +20,19 @@ def digest_of(facts: JsonValue) -> str:
 
 
 def server_fingerprint(
-    *, engine: str, image: str, hardware: str, precision: str, parallel: Parallel, argv: list[str], env: dict[str, str]
+    *, engine: str, image: str, hardware: str, precision: str, parallel: Parallel, argv: list[str],
+    env: dict[str, str], kv_offload: KvOffload | None = None,
 ) -> str:
-    """Of what an engine start is asked to be: engine, image, hardware, precision, layout, argv and environment."""
+    """Of what an engine start is asked to be: engine, image, hardware, precision, layout, argv, environment, offload.
+
+    Facts that came later (offload) are left out when absent, so that older fingerprints stay.
+    """
     layout = parallel.model_dump(mode="json", by_alias=True)
-    return digest_of({"engine": engine, "image": image, "hardware": hardware, "precision": precision,
-                      "parallel": layout, "argv": list(argv), "env": dict(env)})
+    facts: dict[str, JsonValue] = {"engine": engine, "image": image, "hardware": hardware, "precision": precision,
+                                   "parallel": layout, "argv": list(argv), "env": dict(env)}
+    if kv_offload is not None:
+        facts["kv-offload"] = kv_offload.model_dump(mode="json", by_alias=True)
+    return digest_of(facts)
 
 
 def point_fingerprint(*, server: str, workload: Workload, concurrency: int) -> str:

@@ -1,0 +1,106 @@
+"""``infx sweep``: measure recipes over their ladders."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from infx.cli.options import Arm, Keys, Only, Out, Quick
+
+if TYPE_CHECKING:
+    from infx.results.store import RunStore
+    from infx.run.sweep import SweepOutcome
+    from infx.schema.plan import Plan
+    from infx.schema.runner import Runner
+
+Resume = Annotated[Path | None, typer.Option("--resume", metavar="RUN", help="Measure what this run still lacks.")]
+
+
+def command(
+    keys: Keys = None,
+    runner_name: Annotated[str | None, typer.Option("--runner", "-r", metavar="NAME", show_default=False,
+                                                    help="Runner profile (runners/NAME.yaml).")] = None,
+    only: Only = None,
+    arm: Arm = None,
+    quick: Quick = False,
+    resume: Resume = None,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="With --resume: failed points too.")] = False,
+    fail_fast: Annotated[bool, typer.Option("--fail-fast", help="Stop after a block with a bad point.")] = False,
+    plan_file: Annotated[Path | None, typer.Option("--plan", help="Sweep this plan.json; nothing is planned.")] = None,
+    block: Annotated[str | None, typer.Option("--block", metavar="ID", help="With --plan: only this block.")] = None,
+    out: Out = Path("runs"),
+) -> None:
+    """Start the pinned engines, walk the ladder, measure, store and draw. Exit code 1 when a point is not ok."""
+    from infx.cli.sweep_request import Request, requested
+
+    asked = Request(keys=tuple(keys or ()), runner=runner_name, only=tuple(only or ()), arms=tuple(arm or ()),
+                    quick=quick, resume=resume, retry_failed=retry_failed, plan_file=plan_file, block=block, out=out)
+    ok = True
+    stopped = False
+    for job in requested(asked, Path.cwd()):
+        outcome = _sweep_one(job.plan, job.runner, job.open_store, job.root, fail_fast)
+        ok = ok and outcome.ok
+        stopped = stopped or outcome.stopped
+        if stopped:
+            break
+    if stopped:
+        raise typer.Exit(130)
+    if not ok:
+        raise typer.Exit(1)
+
+
+def _sweep_one(plan: Plan, runner: Runner, open_store: object, root: Path, fail_fast: bool) -> SweepOutcome:
+    import os
+
+    from infx.cli.progress import narrator
+    from infx.cli.signals import stop_signals
+    from infx.run.context import Context
+    from infx.run.events import SweepBegan
+    from infx.run.lease import lease_folder, machine_lease
+    from infx.run.policy import fail_fast as failing_fast
+    from infx.run.policy import ladder
+    from infx.run.sweep import sweep
+
+    holder = {"recipe": plan.recipe, "runner": runner.name}
+    with (machine_lease(lease_folder(dict(os.environ)), holder, wanted=runner.exclusive), open_store() as store,
+          stop_signals() as should_stop, narrator(sys.stderr) as emit):
+        emit(SweepBegan(store.paths.root.name, str(store.paths.root), len(plan.points), len(plan.blocks)))
+        context = Context(plan=plan, runner=runner, store=store, root=root, environment=dict(os.environ), emit=emit,
+                          should_stop=should_stop)
+        policy = failing_fast(ladder(plan)) if fail_fast else ladder(plan)
+        outcome = sweep(context, policy)
+        _close(store)
+    return outcome
+
+
+def _close(store: RunStore) -> None:
+    """Table, picture, place and what to type next."""
+    from infx.errors import InfxError
+    from infx.report.picture import picture
+    from infx.report.table import run_table, run_text
+    from infx.results.load import load_run
+
+    loaded = load_run(store.paths.root)
+    if not loaded.results:
+        typer.echo(f"nothing was measured; the run folder is {store.paths.root}", err=True)
+        return
+    if sys.stdout.isatty():
+        from rich.console import Console
+
+        Console(highlight=False).print(run_table(loaded))
+    else:
+        typer.echo(run_text(loaded), nl=False)
+    drawn = store.paths.picture("pareto.svg")
+    try:
+        store.write_file(drawn, picture([loaded], drawn.name))
+        typer.echo(f"picture   {drawn}")
+    except InfxError as error:
+        typer.echo(f"no picture: {error}", err=True)
+    run = store.paths.root
+    typer.echo(f"run       {run}\nnext:     infx show {run}\n          infx plot {run} -o pareto.png")
+    if loaded.missing:
+        typer.echo(f"          infx sweep --resume {run}")
+    typer.echo(f"          infx changelog append {run}")
