@@ -9,14 +9,16 @@ PIP_INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check
 ARGS ?=
 
 .DELETE_ON_ERROR:
-.PHONY: help install sweep test test-real engine-cpu lint generated clean
+.PHONY: help python-is-new-enough install sweep test test-real engine-cpu lint generated clean
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(VENV)/.made:
+python-is-new-enough:
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else \
-	  f"infx needs Python 3.11 or newer, $(PYTHON) is {v[0]}.{v[1]}: try make PYTHON=/path/to/python3.11")'
+	  "infx needs Python 3.11 or newer, $(PYTHON) is %d.%d: try make PYTHON=/path/to/python3.11" % v[:2])'
+
+$(VENV)/.made: | python-is-new-enough
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
 	  echo "$(PYTHON) -m venv failed: its venv module may be missing (Debian: apt-get install python3-venv)" >&2; exit 1; }
 	@touch $@
@@ -43,7 +45,7 @@ sweep: $(VENV)/.installed ## sweep the headline recipe on the simulator, quickly
 test: $(VENV)/.installed-test ## unit, integration and repository tests
 	@$(BIN)/python -m pytest $(ARGS)
 
-engine-cpu: ## install the CPU build of vLLM and make its local models (what is there already is kept)
+engine-cpu: python-is-new-enough ## install the CPU build of vLLM and make its local models (what is there already is kept)
 	@$(PYTHON) tools/engine_cpu/install.py --venv $(ENGINE_VENV) --models $(ENGINE_MODELS)
 
 test-real: $(VENV)/.installed-test ## tests against a real engine, container daemon and scheduler (those present)

@@ -99,6 +99,7 @@ def nothing_left(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
         yield
         return
     token = uuid.uuid4().hex
+    request.getfixturevalue("tmp_path_factory").getbasetemp()  # made outside the folder that this test loses
     folder = Path(tempfile.mkdtemp(prefix="infx-t-"))
     monkeypatch.setenv(TOKEN, token)
     monkeypatch.setenv("TMPDIR", str(folder))

@@ -46,8 +46,6 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--venv", type=Path, required=True, help="folder of the environment")
     parser.add_argument("--models", type=Path, required=True, help="folder for the local models")
     options = parser.parse_args(argv)
-    if sys.version_info < (3, 11):
-        sys.exit(f"engine-cpu needs Python 3.11 or newer, this is {sys.version.split()[0]}: set PYTHON=…")
     python = options.venv / "bin" / "python"
     try:
         install(options.venv, python)

@@ -105,7 +105,7 @@ def train_tokenizer():
 def generated_text() -> list[str]:
     """Lines of made-up words: enough distinct ones for the whole vocabulary, the same on every machine."""
     source = random.Random(SEED)
-    heads, vowels, tails = "b c d f g h k l m n p r s t v w st tr pl".split(), "aeiou", ["", "n", "r", "s", "l", "ck"]
+    heads, vowels, tails = [*"bcdfghklmnprstvw", "st", "tr", "pl"], "aeiou", ["", "n", "r", "s", "l", "ck"]
     syllables = [head + vowel + tail for head in heads for vowel in vowels for tail in tails]
     words = ["".join(source.choices(syllables, k=source.randint(1, 3))) for _ in range(6000)]
     return [" ".join(source.choices(words, k=12)) + "." for _ in range(4000)]
