@@ -43,12 +43,12 @@ class SessionPrompts:
             prompt = last.prompt + last.answer
             held = max(held, min(length, len(prompt) - 1))  # the last generated token was never computed
             first = len(last.prompt) // self._block_size
-            prompt = self._fill(prompt[:length], path, length, (stream, turn))
+            prompt = self._fill(prompt[:length], path, length, stream, turn)
             for index in range(first, min(len(path), length // self._block_size)):
                 self._live[path[index]] = prompt[index * self._block_size : (index + 1) * self._block_size]
         else:
             known = last.prompt[: keep * self._block_size] if last else array("I")
-            prompt = self._fill(known, path, length, (stream, turn))
+            prompt = self._fill(known, path, length, stream, turn)
         self._hold(path, length)
         self._last[stream] = _Last(path, prompt)
         return prompt, held
@@ -58,12 +58,13 @@ class SessionPrompts:
         last = self._last[stream]
         self._last[stream] = _Last(last.path, last.prompt, array("I", output_ids))
 
-    def _fill(self, prompt: array[int], path: list[int], length: int, place: tuple[int, int]) -> array[int]:
+    def _fill(self, prompt: array[int], path: list[int], length: int, stream: int, turn: int) -> array[int]:
         size = self._block_size
         while len(prompt) < length:
             index, offset = divmod(len(prompt), size)
             part = min(size, length - index * size)
-            block = self._block(path[index]) if index < len(path) else self._draw(f"t{place[0]},{place[1]}", part)
+            named = index < len(path)
+            block = self._block(path[index]) if named else self._draw(f"t{stream},{turn},{index}", part)
             prompt.extend(block[offset:part])
         return prompt
 

@@ -129,7 +129,9 @@ class AgenticSource:
         options = self._options
         index = lane + ordinal * self._lanes
         session = self._supply.session(index)
-        own = f"{lane}/{ordinal}" if session.scope is Scope.LOCAL else f"round {self._supply.round(index)}"
+        own = f"{lane}/{ordinal}"
+        if session.scope is Scope.GLOBAL:
+            own = f"round {self._supply.round(index)} of {session.tree.name}"
         salt = f"{options.salt}\x00{own}"
         prompts = SessionPrompts(self._ids, session.tree, session.block_size, seed=options.seed, salt=salt)
         return _Live(lane, ordinal, session, prompts)

@@ -22,9 +22,13 @@ class Scope(StrEnum):
 
 
 class BlockTree:
-    """Block ids by path: a node is one block behind one particular prefix."""
+    """Block ids by path: a node is one block behind one particular prefix.
 
-    def __init__(self) -> None:
+    ``name`` tells apart trees of scope global, whose equal ids would else mean equal tokens.
+    """
+
+    def __init__(self, name: str = "") -> None:
+        self.name = name
         self._parent = array("i")
         self._block = array("q")
         self._children: dict[tuple[int, int], int] = {}
@@ -76,14 +80,16 @@ class Turn:
 
     The path covers ``input_tokens`` down to the last whole block, or beyond it by a part of one more block.
     ``wait_s`` passes between the end of what the turn waits for (the turn before it in its stream, and the
-    streams that join it) and its sending. ``seen_blocks`` is the number of leading blocks that an earlier
-    request of the corpus already had in recorded order; only corpora of scope global fill it.
+    streams that join it) and its sending. ``at_s`` is when it was recorded, seconds after the session's start.
+    ``seen_blocks`` is the number of leading blocks that an earlier request of the corpus already had in
+    recorded order; only corpora of scope global fill it.
     """
 
     leaf: int
     input_tokens: int
     output_tokens: int
     wait_s: float = 0.0
+    at_s: float = 0.0
     seen_blocks: int = 0
 
 
