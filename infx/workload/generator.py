@@ -49,7 +49,7 @@ class Shape:
 # Medians and quartiles after six public traces (779 main turns): tool result 428 (112 … 1,013) tokens, answer
 # 225 (142 … 415), pause 10.3 s (6.2 … 29.3), first prompt 15,161 … 17,670, sub-agents 9 in 779 turns.
 CODING = Shape(
-    name="coding",
+    name="coding-agent",
     system=(13_000, 16_000),
     opening=(200, 2_500),
     turns=(40, 120),
@@ -67,7 +67,7 @@ CODING = Shape(
     agent_turns=(5, 20),
 )
 QUICK = Shape(
-    name="quick",
+    name="coding-agent-quick",
     system=(640, 1_024),
     opening=(64, 256),
     turns=(8, 20),
@@ -121,12 +121,17 @@ def generated_source(
     lanes: int,
     options: ReplayOptions,
     *,
-    shape: Shape = CODING,
+    shape: Shape | None = None,
     context_limit: int,
     prompt_cap: int | None = None,
     pause_cap: float | None = None,
 ) -> AgenticSource:
-    """C lanes of generated sessions; ``prompt_cap`` 4,096 with ``QUICK`` is what ``--quick`` asks for."""
+    """C lanes of generated sessions within ``context_limit`` (prompt + answer) and the tighter caps where given.
+
+    Without ``shape`` a ``prompt_cap`` of at most 8,192 tokens takes ``QUICK`` (sessions of seconds), else ``CODING``.
+    """
+    if shape is None:
+        shape = QUICK if (prompt_cap or context_limit) <= 2 * QUICK.prompt_cap else CODING
     within = fitted(shape, context_limit=context_limit, prompt_cap=prompt_cap, pause_cap=pause_cap)
     return AgenticSource(ids, GeneratedSessions(within, options.seed), lanes, options)
 
