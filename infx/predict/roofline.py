@@ -12,12 +12,20 @@ from typing import NamedTuple
 
 @dataclass(frozen=True, slots=True)
 class DeviceShape:
-    """One GPU: memory and its bandwidth, dense peak at the computing precision, one link (bytes, bytes/s, FLOP/s)."""
+    """One GPU: memory and its bandwidth, dense peak at the computing precision, one link (bytes, bytes/s, FLOP/s).
+
+    ``mesh``: every pair of GPUs has a link of its own, so that an all-reduce uses TP − 1 of them at once.
+    """
 
     memory_bytes_s: float
     peak_flops: float
     link_bytes_s: float
     memory_bytes: float
+    mesh: bool = False
+
+    def sent(self, reduced: float, tp: int) -> float:
+        """Bytes through one link when ``reduced`` bytes are all-reduced over ``tp`` ranks (each byte moves twice)."""
+        return reduced * 2.0 / tp * (1 if self.mesh else tp - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +143,7 @@ def limit(model: ModelShape, device: DeviceShape, tp: int, step: StepShape, toke
     done = work(model, tp, step)
     memory = (done.weight_bytes + done.kv_bytes) / device.memory_bytes_s
     compute = done.flops / device.peak_flops
-    link = done.reduce_bytes * 2.0 / tp / device.link_bytes_s if tp > 1 else 0.0
+    link = device.sent(done.reduce_bytes, tp) / device.link_bytes_s if tp > 1 else 0.0
     seconds, bound = max((memory, "memory"), (compute, "compute"), (link, "link"))
     yielded = step.prompt_tokens + step.decode_seqs if tokens is None else tokens
     return Limit(done, seconds, bound, yielded / seconds / tp if seconds > 0 else 0.0)

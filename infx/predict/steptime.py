@@ -65,6 +65,7 @@ class StepTimer:
         self.tp = tp
         self.captured_rows = captured_rows
         self._over = overheads
+        self._device = device
         self._bandwidth = device.memory_bytes_s * overheads.bandwidth_share
         self._peak = device.peak_flops * overheads.compute_share
         self._link = device.link_bytes_s * overheads.link_share
@@ -92,7 +93,7 @@ class StepTimer:
         over = self._over
         calls = 2 * layers
         message = 2.0 * self.model.hidden * (step.decode_rows + step.prompt_tokens)
-        sent = reduce_bytes * 2.0 / self.tp
+        sent = self._device.sent(reduce_bytes, self.tp)
         if message >= self._ratio_from:
             sent *= self._ratio
         latency = over.reduce_latency

@@ -10,6 +10,7 @@ import socket
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -22,10 +23,11 @@ from infx.simulator.argv import Arguments, parse
 from infx.simulator.clock import VirtualClock
 from infx.simulator.deployment import Deployment, Refused, resolve
 from infx.simulator.engine import Engine
-from infx.simulator.facts import load_constants
+from infx.simulator.facts import load_facts
 from infx.simulator.log import Log
 from infx.simulator.metrics import Metrics
 from infx.simulator.requests import BadRequest, read
+from infx.sources.tree import find_tree
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
@@ -222,7 +224,8 @@ def main() -> None:
     lines.before_load(log, arguments, NAME)
     try:
         listener = _listen(arguments)
-        deployment = resolve(arguments, os.environ, load_constants())
+        catalog, constants = load_facts(find_tree(Path.cwd()))
+        deployment = resolve(arguments, os.environ, catalog, constants)
         speed = _speed()
     except Refused as refusal:
         for text in refusal.lines:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from infx.errors import EngineError
 from infx.predict.steptime import StepTimer
+from infx.schema.catalog import Catalog, HardwareFacts, ModelFacts
 from infx.simulator import mono
 from infx.simulator.argv import Arguments
-from infx.simulator.facts import GIB, Constants, SimHardware, SimModel, hardware, model
+from infx.simulator.facts import GIB, Constants, device_shape, find_model, model_shape
 from infx.simulator.kvcache import KVCache
 from infx.simulator.scheduler import Limits, Scheduler
 from infx.simulator.specdec import Acceptance, curve_rates, synthetic_rates
@@ -33,8 +34,8 @@ class Deployment:
     """One engine as configured: names, limits, the parts of its scheduler, and what its log says at start."""
 
     names: tuple[str, ...]
-    model: SimModel
-    hardware: SimHardware
+    model: ModelFacts
+    hardware: HardwareFacts
     tp: int
     limits: Limits
     block_size: int
@@ -73,24 +74,26 @@ class Deployment:
         return Scheduler(self.limits, cache, self.timer, acceptance=self.acceptance, engage=engage)
 
 
-def resolve(arguments: Arguments, env: Mapping[str, str], constants: Constants) -> Deployment:
+def resolve(arguments: Arguments, env: Mapping[str, str], catalog: Catalog, constants: Constants) -> Deployment:
     """The deployment of a command line; ``Refused`` with the engine's own words where it would not start."""
-    facts, gpu = _facts(arguments, env, constants)
+    facts, gpu = _facts(arguments, env, catalog)
     tp = _parallel(arguments, gpu)
     limits = _limits(arguments, facts, gpu)
-    speculative, acceptance = _speculative(arguments, constants, facts)
+    speculative, acceptance = _speculative(arguments, catalog, constants, facts)
+    drafts = acceptance.drafts if acceptance else 0
     quick = env.get(QUICK_REDUCE, "NONE")
     if quick not in QUICK_REDUCE_CHOICES:
         raise Refused(f"ValueError: Invalid value '{quick}' for {QUICK_REDUCE}. Valid options: {QUICK_REDUCE_CHOICES}.")
-    decode, warnings = _mono(arguments, env, constants, facts, gpu, acceptance.drafts if acceptance else 0)
-    block_size = arguments["block_size"] or (128 if gpu.arch == "cpu" else 16)
-    blocks, weight_gib, kv_gib = _memory(arguments, facts, gpu, tp, limits, block_size)
+    decode, warnings = _mono(arguments, env, catalog, constants, facts, gpu, drafts)
+    block_size = int(arguments["block_size"] or (128 if gpu.arch == "cpu" else 16))
+    kv_scale = 0.5 if str(arguments["kv_cache_dtype"]).startswith("fp8") and not _shared(facts) else 1.0
+    blocks, weight_gib, kv_gib = _memory(arguments, env, catalog, facts, gpu, limits, block_size, kv_scale)
     eager = bool(arguments["enforce_eager"])
-    captured = 0 if eager else _captured_rows(arguments, limits, acceptance.drafts if acceptance else 0)
-    table = constants.raw["quick-reduce"]
+    captured = 0 if eager else _captured_rows(arguments, limits, drafts)
+    ratio, ratio_from = _compression(catalog, constants, quick, tp)
     timer = StepTimer(
-        facts.shape, gpu.device, tp, constants.overheads(gpu.arch),
-        reduce_ratio=table["ratio"][quick], reduce_ratio_from=table["from-bytes"], captured_rows=captured,
+        model_shape(facts, kv_scale=kv_scale), device_shape(gpu, facts.quantization), tp, constants.for_arch(gpu.arch),
+        reduce_ratio=ratio, reduce_ratio_from=ratio_from, captured_rows=captured,
     )  # fmt: skip
     return Deployment(
         names=tuple(arguments["served_model_name"] or [arguments["model"]]),
@@ -101,40 +104,58 @@ def resolve(arguments: Arguments, env: Mapping[str, str], constants: Constants) 
     )  # fmt: skip
 
 
-def _facts(arguments: Arguments, env: Mapping[str, str], constants: Constants) -> tuple[SimModel, SimHardware]:
+def _facts(arguments: Arguments, env: Mapping[str, str], catalog: Catalog) -> tuple[ModelFacts, HardwareFacts]:
     name = str(arguments["model"])
-    try:
-        facts = model(constants, name)
-    except KeyError:
+    facts = find_model(catalog, name)
+    if facts is None:
         raise Refused(
             f"OSError: {name} is not a local folder and is not a valid model identifier listed on "
             "'https://huggingface.co/models'",
-            f"infx-sim knows: {', '.join(sorted(constants.raw['models']))}, or a folder with a config.json",
-        ) from None
+            f"infx-sim knows: {', '.join(sorted(catalog.models))}, or a folder with a config.json",
+        )
     key = env.get("INFX_SIM_HARDWARE") or "mi355x"
+    if key not in catalog.hardware:
+        known = ", ".join(sorted(catalog.hardware))
+        raise Refused(f"RuntimeError: No such GPU: INFX_SIM_HARDWARE={key}. infx-sim knows: {known}")
     try:
-        return facts, hardware(constants, key)
-    except KeyError:
-        known = ", ".join(sorted(constants.raw["hardware"]))
-        raise Refused(f"RuntimeError: No such GPU: INFX_SIM_HARDWARE={key}. infx-sim knows: {known}") from None
+        model_shape(facts)
+    except KeyError as error:
+        raise Refused(f"RuntimeError: infx-sim lacks a fact of {facts.key} in configs/models.yaml: {error}") from None
+    return facts, catalog.hardware[key]
 
 
-def _parallel(arguments: Arguments, gpu: SimHardware) -> int:
+def _shared(facts: ModelFacts) -> bool:
+    return model_shape(facts).kv_shared
+
+
+def _compression(catalog: Catalog, constants: Constants, codec: str, tp: int) -> tuple[float, float]:
+    """(bytes sent ÷ bytes reduced, message bytes from which that holds) of an all-reduce codec."""
+    feature = catalog.features.get("quick-reduce")
+    floors = {}
+    for launch in feature.launches.values() if feature else ():
+        floors.update(launch.floor.bytes_by.get(codec, {}) if launch.floor else {})
+    if str(tp) not in floors:
+        return 1.0, 0.0
+    return constants.quick_reduce["ratio"][codec], float(floors[str(tp)])
+
+
+def _parallel(arguments: Arguments, gpu: HardwareFacts) -> int:
     tp = int(arguments["tensor_parallel_size"])
     pp, dp = int(arguments["pipeline_parallel_size"]), int(arguments["data_parallel_size"])
     if min(tp, pp, dp) < 1:
         raise Refused("ValueError: parallel sizes must be positive")
     if pp > 1 or dp > 1:
         raise Refused("NotImplementedError: infx-sim has no pipeline or data parallelism")
-    if tp > gpu.gpus:
+    if tp > gpu.gpus_per_node:
         raise Refused(
-            f"ValueError: World size ({tp}) is larger than the number of available GPUs ({gpu.gpus}) in this node."
+            f"ValueError: World size ({tp}) is larger than the number of available GPUs ({gpu.gpus_per_node}) in this "
+            "node."
         )
     return tp
 
 
-def _limits(arguments: Arguments, facts: SimModel, gpu: SimHardware) -> Limits:
-    large = gpu.device.memory_bytes >= 70 * GIB
+def _limits(arguments: Arguments, facts: ModelFacts, gpu: HardwareFacts) -> Limits:
+    large = gpu.number("memory-bytes") >= 70 * GIB
     length = arguments["max_model_len"] or facts.context
     if length > facts.context:
         raise Refused(
@@ -158,7 +179,7 @@ def _limits(arguments: Arguments, facts: SimModel, gpu: SimHardware) -> Limits:
 
 
 def _speculative(
-    arguments: Arguments, constants: Constants, facts: SimModel
+    arguments: Arguments, catalog: Catalog, constants: Constants, facts: ModelFacts
 ) -> tuple[dict | None, Acceptance | None]:
     config = arguments["speculative_config"]
     if config is None:
@@ -173,8 +194,8 @@ def _speculative(
         raise Refused(f"ValidationError: rejection_sample_method: Input should be one of {REJECTION}, got {method!r}")
     rates, length = config.get("synthetic_acceptance_rates"), config.get("synthetic_acceptance_length")
     if method != "synthetic":
-        curve = _curve(constants, facts)
-        chance = constants.raw["acceptance-chance"]["default"]
+        curve = _curve(catalog, facts, config)
+        chance = constants.acceptance_chance
         found = curve_rates(curve, drafts) if curve else [chance ** (at + 1) for at in range(drafts)]
         return config, Acceptance(found, int(arguments["seed"]))
     if (rates is None) == (length is None):
@@ -190,13 +211,19 @@ def _speculative(
         raise Refused(f"ValueError: {error}") from None
 
 
-def _curve(constants: Constants, facts: SimModel) -> dict[int, float]:
-    return constants.raw["models"].get(facts.key, {}).get("acceptance", {})
+def _curve(catalog: Catalog, facts: ModelFacts, config: Mapping) -> dict[int, float]:
+    """The golden curve of a method, by drafts; that with thinking where there are two (argv does not say)."""
+    found: dict[int, float] = {}
+    for (drafts, method, sampling, thinking), length in sorted(catalog.golden.table(facts.key).items(), key=str):
+        if method == config.get("method") and sampling in (None, config.get("draft_sample_method")):
+            found[drafts] = length if thinking == "thinking-on" else found.get(drafts, length)
+    return found
 
 
 def _mono(
-    arguments: Arguments, env: Mapping[str, str], constants: Constants, facts: SimModel, gpu: SimHardware, drafts: int
-) -> tuple[mono.Mono | None, tuple[str, ...]]:
+    arguments: Arguments, env: Mapping[str, str], catalog: Catalog, constants: Constants, facts: ModelFacts,
+    gpu: HardwareFacts, drafts: int,
+) -> tuple[mono.Mono | None, tuple[str, ...]]:  # fmt: skip
     if not mono.truthy(env.get(mono.FLAG)):
         return None, ()
     setup = mono.Setup(
@@ -210,7 +237,7 @@ def _mono(
     reasons = mono.refusals(setup, env)
     if reasons:
         raise Refused(f"ValueError: {mono.FLAG}=1 cannot run on this deployment: {'; '.join(reasons)}.")
-    return mono.build(setup, env, constants.raw["mono"], facts.mono), ()
+    return mono.build(setup, env, constants.mono, facts), ()
 
 
 def _piecewise(config: object) -> bool:
@@ -227,18 +254,22 @@ def _captured_rows(arguments: Arguments, limits: Limits, drafts: int) -> int:
 
 
 def _memory(
-    arguments: Arguments, facts: SimModel, gpu: SimHardware, tp: int, limits: Limits, block_size: int
-) -> tuple[int, float, float]:
+    arguments: Arguments, env: Mapping[str, str], catalog: Catalog, facts: ModelFacts, gpu: HardwareFacts,
+    limits: Limits, block_size: int, kv_scale: float,
+) -> tuple[int, float, float]:  # fmt: skip
     """(blocks, weights in GiB per rank, KV room in GiB per rank)."""
+    tp = int(arguments["tensor_parallel_size"])
     offload = bool((arguments["engram_config"] or {}).get("cpu_offload"))
-    resident = facts.weight_bytes + (0.0 if offload else facts.engram_bytes)
-    weights = resident / tp
-    share = facts.kv_pool_bytes if facts.shape.kv_shared else facts.kv_pool_bytes / tp
-    if str(arguments["kv_cache_dtype"]).startswith("fp8") and not facts.shape.kv_shared:
-        share /= 2
-    buffers = facts.buffer_bytes * limits.max_num_batched_tokens
-    room = gpu.device.memory_bytes * float(arguments["gpu_memory_utilization"]) - weights - buffers
-    room -= facts.reserve_bytes
+    weights = facts.by_tp("weight-bytes-per-rank", tp) or facts.number("weight-bytes") / tp
+    weights += 0.0 if offload else facts.number("engram-bytes", 0) / tp
+    pool = facts.number("kv-pool-bytes", facts.number("kv-bytes", 0))
+    share = pool if _shared(facts) else pool * kv_scale / tp
+    bounded = catalog.images.has(env.get("INFX_SIM_IMAGE", ""), "vllm#58014")
+    rows = 0 if bounded else limits.max_num_batched_tokens
+    buffers = facts.number("logits-rows-bytes", 0) * rows * limits.max_model_len
+    buffers += facts.number("companion-bytes-per-batched-token", 0) * limits.max_num_batched_tokens
+    room = gpu.number("memory-bytes") * float(arguments["gpu_memory_utilization"]) - weights - buffers
+    room -= facts.number("reserve-bytes", 0)
     if arguments["kv_cache_memory_bytes"]:
         room = float(arguments["kv_cache_memory_bytes"])
     if room <= 0:

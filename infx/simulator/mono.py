@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from infx.predict.steptime import Saving
+from infx.schema.catalog import ModelFacts
 from infx.simulator.scheduler import NOTHING, Engage, Engagement
 
 FLAG = "VLLM_ROCM_MONO_DECODE"
@@ -72,18 +73,18 @@ class Mono:
     notes: tuple[str, ...] = ()
 
 
-def build(setup: Setup, env: Mapping[str, str], constants: Mapping, fact: Mapping | None) -> Mono:
+def build(setup: Setup, env: Mapping[str, str], constants: Mapping, facts: ModelFacts) -> Mono:
     """The rule for a deployment that can run it; ``constants``: ``mono`` of configs/simulator.yaml."""
     if setup.architecture == "deepseek_v41":
-        assert fact is not None
-        return _deepseek(setup, constants, fact)
+        return _deepseek(setup, constants, facts)
     return _qwen(setup, env, constants)
 
 
-def _deepseek(setup: Setup, constants: Mapping, fact: Mapping) -> Mono:
-    cap, ffn = fact["rows"], fact["ffn-layers"]
-    whole = fact["whole-layers"] if setup.kv_cache_dtype in ("auto", "fp8", "fp8_ds_mla") else 0
-    ffn += fact["whole-layers"] - whole
+def _deepseek(setup: Setup, constants: Mapping, facts: ModelFacts) -> Mono:
+    cap = 48
+    whole, ffn = int(facts.number("mono-whole-layers")), int(facts.number("mono-ffn-layers"))
+    if setup.kv_cache_dtype not in ("auto", "fp8_ds_mla"):
+        whole, ffn = 0, whole + ffn
     layers = whole + ffn
     share = (whole * constants["whole-layer-share"] + ffn * constants["ffn-share"]) / layers
     engaged = Engagement(("mono",), Saving(share, constants["moe-row-us"] * 1e-6))
