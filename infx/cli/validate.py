@@ -21,7 +21,7 @@ def command(
     from infx.sources.tree import find_tree
 
     tree = find_tree(Path.cwd())
-    checked = check_all(tree, paths or [])
+    checked = check_all(tree, paths or [], Path.cwd())
     if as_json:
         typer.echo(json.dumps({"files": checked.files, "findings": [f.as_dict() for f in checked.findings]}, indent=1))
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from infx.errors import InputError, UsageError
@@ -20,7 +20,7 @@ from infx.sources import recipes as recipe_source
 from infx.sources import runners as runner_source
 from infx.sources.catalog import load_catalog
 from infx.sources.recipes import RecipeFile
-from infx.sources.tree import Tree
+from infx.sources.tree import Tree, WorkingTree
 
 
 @dataclass(frozen=True)
@@ -31,20 +31,20 @@ class Checked:
     findings: tuple[Finding, ...]
 
 
-def check_all(tree: Tree, paths: Sequence[Path]) -> Checked:
-    """Check the catalog, and the recipes and profiles at ``paths`` (files or folders; none: all of them).
+def check_all(tree: Tree, paths: Sequence[Path], cwd: Path) -> Checked:
+    """Check the catalog, and the recipes and profiles at ``paths`` (files or folders; none: all of the tree).
 
-    Raises UsageError for a path that names no recipe or profile.
+    A file outside of the tree is checked as a recipe. Raises UsageError for a path that names none of these.
     """
     catalog, findings = load_catalog(tree)
-    every = [*tree.glob(recipe_source.PATTERN), *tree.glob(runner_source.PATTERN)]
-    chosen = every if not paths else _chosen(tree, every, paths)
     found = [*findings, *recipe_source.duplicate_keys(tree)]
-    for path in chosen:
+    chosen = _chosen(tree, paths, cwd)
+    for home, path, shown in chosen:
         if PurePosixPath(path).parts[0] == "runners":
-            found += runner_source.read_runner(tree, path)[1]
+            said = runner_source.read_runner(home, path)[1]
         else:
-            found += check_file(recipe_source.read_recipe(tree, path), catalog)
+            said = check_file(recipe_source.read_recipe(home, path), catalog)
+        found += [replace(one, where=replace(one.where, path=shown)) for one in said]
     return Checked(len(chosen), tuple(sorted(set(found))))
 
 
@@ -129,19 +129,22 @@ def _refuse(findings: Sequence[Finding], where: str) -> None:
         raise InputError(f"{len(bad)} error{'s' if len(bad) > 1 else ''}\n{lines}", where=where)
 
 
-def _chosen(tree: Tree, every: Sequence[str], paths: Sequence[Path]) -> list[str]:
-    root = Path(tree.label)
-    chosen: list[str] = []
+def _chosen(tree: Tree, paths: Sequence[Path], cwd: Path) -> list[tuple[Tree, str, str]]:
+    """(tree, path in it, path to show) of every file that ``paths`` name, once each."""
+    every = [*tree.glob(recipe_source.PATTERN), *tree.glob(runner_source.PATTERN)]
+    if not paths:
+        return [(tree, name, name) for name in every]
+    root = Path(tree.label).resolve() if isinstance(tree, WorkingTree) else None
+    chosen: dict[tuple[str, str], tuple[Tree, str, str]] = {}
     for path in paths:
-        full = path if path.is_absolute() else Path.cwd() / path
-        relative = PurePosixPath(full.resolve().relative_to(root.resolve()).as_posix()) if full.resolve(
-            ).is_relative_to(root.resolve()) else PurePosixPath(path.as_posix())
-        inside = [name for name in every if name == str(relative) or PurePosixPath(name).is_relative_to(relative)]
-        if not inside and tree.exists(str(relative)) and relative.suffix in (".yaml", ".yml"):
-            inside = [str(relative)]
-        if not inside:
-            raise UsageError(f"no recipe or runner profile at {path}", where=str(root),
+        full = (cwd / path).resolve()
+        inside = full.relative_to(root).as_posix() if root is not None and full.is_relative_to(root) else None
+        named = [] if inside is None else [name for name in every if PurePosixPath(name).is_relative_to(inside)]
+        if named:
+            chosen |= {(tree.label, name): (tree, name, name) for name in named}
+        elif full.is_file():
+            chosen[str(full), ""] = (WorkingTree(full.parent), full.name, str(path))
+        else:
+            raise UsageError(f"no recipe or runner profile at {path}", where=tree.label,
                              hint="recipes lie below recipes/ and profiles in runners/, as .yaml files")
-        chosen += [name for name in inside if name not in chosen]
-    return chosen
-
+    return list(chosen.values())

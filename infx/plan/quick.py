@@ -33,5 +33,5 @@ def _quick_workload(workload: Workload) -> Workload:
         return workload.model_copy(update={"isl": min(workload.isl, PROMPT_TOKENS),
                                            "osl": min(workload.osl, OUTPUT_TOKENS)})
     assert isinstance(workload, AgenticWorkload)
-    return workload.model_copy(update={"duration_s": CAP_S, "idle_cap_s": IDLE_S, "warmup_turns": 1,
+    return workload.model_copy(update={"duration_s": WINDOW_S, "idle_cap_s": IDLE_S, "warmup_turns": 0,
                                        "max_prompt_tokens": PROMPT_TOKENS})
