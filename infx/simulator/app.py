@@ -81,7 +81,7 @@ class App:
     def _models(self) -> dict[str, Any]:
         length = self._deployment.limits.max_model_len
         common = {"object": "model", "created": self._created, "owned_by": "vllm", "parent": None}
-        root = self._deployment.model.key
+        root = self._deployment.facts.model.location
         data = [{"id": name, **common, "root": root, "max_model_len": length} for name in self._deployment.names]
         return {"object": "list", "data": data}
 

@@ -52,7 +52,7 @@ class Engine:
         self._wake = asyncio.Event()
         self._now = 0.0
         self._number = 0
-        self._proof = dict(deployment.mono.lines) if deployment.mono else {}
+        self._proof = dict(deployment.features.proof)
         self._reported = (0.0, 0, 0, 0, 0, [])
 
     def submit(self, **facts: object) -> Sequence:
@@ -89,8 +89,8 @@ class Engine:
                 if sequence.finish_reason != "abort":
                     sequence.sink.push(tokens, sequence.finish_reason)
             for name in result.engaged:
-                for text in self._proof.pop(name, ()):
-                    self._log.line(text, place="mono_decode.py:1")
+                if name in self._proof:
+                    self._log.line(self._proof.pop(name), place="mono_decode.py:1")
 
     def _account_lag(self, lag: float) -> None:
         metrics = self.metrics

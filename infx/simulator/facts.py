@@ -26,7 +26,7 @@ class Constants:
 
     overheads: Mapping[str, Mapping]
     quick_reduce: Mapping
-    mono: Mapping
+    launches: Mapping[str, Mapping]
     acceptance_chance: float
 
     def for_arch(self, arch: str) -> Overheads:
@@ -52,7 +52,7 @@ def load_facts(tree: Tree) -> tuple[Catalog, Constants]:
         raise InputError("configs/ cannot be read", where=CONSTANTS, hint="\n".join(str(one) for one in wrong[:5]))
     raw = document.value
     chance = raw["acceptance-chance"]["default"]
-    return catalog, Constants(raw["overheads"], raw["quick-reduce"], raw["mono"], chance)
+    return catalog, Constants(raw["overheads"], raw["quick-reduce"], raw["launches"], chance)
 
 
 def find_model(catalog: Catalog, name: str) -> ModelFacts | None:

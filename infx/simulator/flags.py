@@ -90,7 +90,7 @@ MODEL = {
 
 CACHE = {
     "block-size": ("int", None),
-    "gpu-memory-utilization": ("float", 0.9),
+    "gpu-memory-utilization": ("float", 0.92),
     "kv-cache-memory-bytes": ("count", None),
     "kv-cache-dtype": ("str", "auto"),
     "calculate-kv-scales": ("bool", False),

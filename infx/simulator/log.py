@@ -6,7 +6,8 @@ import sys
 import time
 
 from infx.simulator.argv import Arguments
-from infx.simulator.deployment import Deployment, describe
+from infx.simulator.deployment import Deployment
+from infx.simulator.facts import GIB
 
 
 class Log:
@@ -40,9 +41,8 @@ def before_load(log: Log, arguments: Arguments, version: str) -> None:
 
 def start_up(log: Log, arguments: Arguments, deployment: Deployment, version: str) -> None:
     """From the resolved configuration to the captured graphs."""
-    limits, gib = deployment.limits, f"{deployment.kv_gib:.2f} GiB"
-    api = "APIServer"
-    for text in deployment.warnings:
+    limits, facts, api = deployment.limits, deployment.facts, "APIServer"
+    for text in deployment.features.warnings:
         log.line(text, level="WARNING", who=api, place="envs.py:1")
     log.line(f"Using max model len {limits.max_model_len}", who=api, place="model.py:1697")
     log.line(
@@ -51,21 +51,21 @@ def start_up(log: Log, arguments: Arguments, deployment: Deployment, version: st
     )  # fmt: skip
     log.line(
         f"Initializing a V1 LLM engine (v{version}) with config: model='{arguments['model']}', "
-        f"speculative_config={describe(deployment.speculative)}, max_seq_len={limits.max_model_len}, "
-        f"tensor_parallel_size={deployment.tp}, pipeline_parallel_size=1, data_parallel_size=1, "
-        f"kv_cache_dtype={arguments['kv_cache_dtype']}, enforce_eager={deployment.enforce_eager}, "
+        f"speculative_config={_speculative(arguments)}, max_seq_len={limits.max_model_len}, "
+        f"tensor_parallel_size={facts.tp}, pipeline_parallel_size=1, data_parallel_size=1, "
+        f"kv_cache_dtype={arguments['kv_cache_dtype']}, enforce_eager={arguments['enforce_eager']}, "
         f"seed={arguments['seed']}, served_model_name={deployment.names[0]}, "
         f"enable_prefix_caching={deployment.prefix_caching}, "
         f"enable_chunked_prefill={arguments['enable_chunked_prefill']}",
         place="core.py:109",
     )  # fmt: skip
-    for rank in range(deployment.tp):
+    for rank in range(facts.tp):
         log.line(
-            f"rank {rank} in world size {deployment.tp} is assigned as DP rank 0, PP rank 0, PCP rank 0, TP rank "
+            f"rank {rank} in world size {facts.tp} is assigned as DP rank 0, PP rank 0, PCP rank 0, TP rank "
             f"{rank}, EP rank N/A, EPLB rank N/A",
             place="parallel_state.py:1723",
         )
-    if deployment.tp > 1 and deployment.quick_reduce != "NONE":
+    if facts.tp > 1 and deployment.quick_reduce != "NONE":
         log.line(
             "Custom quick allreduce: BF16 inputs will be converted to FP16 to improve performance. set "
             "envs.VLLM_ROCM_QUICK_REDUCE_CAST_BF16_TO_FP16=0 to turn off.",
@@ -75,24 +75,33 @@ def start_up(log: Log, arguments: Arguments, deployment: Deployment, version: st
             "Using ['QUICK_REDUCE', 'CUSTOM', 'PYNCCL'] all-reduce backends (in dispatch order) for group 'tp:0'",
             place="cuda_communicator.py:245",
         )
-    for text in deployment.mono.notes if deployment.mono else ():
+    for text in deployment.features.notes:
         log.line(text, place="mono_decode.py:1")
-    loaded = f"Model loading took {deployment.weight_gib:.2f} GiB memory and 0.0 seconds"
+    weights = sum(item.bytes for item in deployment.memory.items if item.name in ("weights", "Engram tables")) / GIB
+    loaded = f"Model loading took {weights:.2f} GiB memory and 0.0 seconds"
     log.line(loaded, place="gpu_model_runner.py:4959")
-    log.line(f"Available KV cache memory: {gib}", place="gpu_worker.py:462")
+    log.line(f"Available KV cache memory: {deployment.memory.left / GIB:.2f} GiB", place="gpu_worker.py:462")
     log.line(f"GPU KV cache size: {deployment.kv_tokens:,} tokens", place="kv_cache_utils.py:1710")
     log.line(
         f"Maximum concurrency for {limits.max_model_len:,} tokens per request: "
         f"{deployment.kv_tokens / limits.max_model_len:.2f}x",
         place="kv_cache_utils.py:1711",
     )
-    if not deployment.enforce_eager:
+    if deployment.captured_rows:
         log.line(
             f"Profiling CUDA graph memory: PIECEWISE=1 (largest={deployment.captured_rows}), "
             f"FULL=1 (largest={deployment.captured_rows})",
             place="gpu_model_runner.py:6063",
         )
         log.line("Graph capturing finished in 0 secs, took 0.00 GiB", place="gpu_model_runner.py:6243")
+
+
+def _speculative(arguments: Arguments) -> str:
+    config = arguments["speculative_config"]
+    if not isinstance(config, dict):
+        return "None"
+    method, drafts = config.get("method"), config.get("num_speculative_tokens")
+    return f"SpeculativeConfig(method={method!r}, model={config.get('model')!r}, num_spec_tokens={drafts})"
 
 
 def serving(log: Log, arguments: Arguments) -> None:

@@ -1,134 +1,108 @@
-"""Mono decode in the simulator: whether a deployment can run it (all reasons at once) and which steps do."""
+"""Engine features in the simulator: what refuses to start, which launches a step takes, what they save, what proves it.
+
+The rules are those of configs/engine-features.yaml (infx.predict.features); the log lines are spelled here on purpose.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from infx.predict.deployment import Deployment
+from infx.predict.features import RUNS, Engagement, FeatureState, State
 from infx.predict.steptime import Saving
-from infx.schema.catalog import ModelFacts
-from infx.simulator.scheduler import NOTHING, Engage, Engagement
+from infx.schema.catalog import ImageTable
+from infx.simulator.scheduler import NOTHING, Engage, Engaged
 
-FLAG = "VLLM_ROCM_MONO_DECODE"
-QWEN = "VLLM_ROCM_QWEN38_DENSE_MONO_"
-
-
-@dataclass(frozen=True)
-class Setup:
-    """What mono decode asks of a deployment."""
-
-    architecture: str
-    arch: str
-    tp: int
-    pp: int
-    dp: int
-    expert_parallel: bool
-    eplb: bool
-    lora: bool
-    kv_connector: bool
-    drafts: int
-    moe_backend: str
-    kv_cache_dtype: str
-    piecewise: bool
+PROOF = {
+    "mono-decode-v41.whole": "DSv4.1 mono decode layer active (decode steps of <= {cap} rows)",
+    "mono-decode-v41.ffn": "DSv4.1 mono decode FFN launch active (decode steps of <= {cap} rows)",
+}
+NOTES = {
+    "mono-decode-v41.whole": "DSv4.1 mono decode: the whole standard backbone layers ({layers} of {all})",
+    "mono-decode-v41.ffn": (
+        "DSv4.1 mono decode: the FFN launch for layers with an Engram, compressor or indexer of their own "
+        "({layers} of {all})"
+    ),
+}
+OFF = {"mono-decode-v41": "DSv4.1 mono decode off for some layers: {reasons}"}
 
 
-def truthy(value: str | None) -> bool:
-    """How the engine reads a boolean environment variable."""
-    return (value or "").strip().lower() in ("1", "true")
+class NewestImage(ImageTable):
+    """Stands for an image that nobody named: it has every change."""
 
+    def __init__(self) -> None:
+        super().__init__({})
 
-def refusals(setup: Setup, env: Mapping[str, str]) -> list[str]:
-    """Every reason why this deployment cannot run mono decode; empty where it can."""
-    if setup.architecture == "deepseek_v41":
-        checks = [
-            (setup.arch != "gfx950", f"the GPU is {setup.arch}, not CDNA4 (gfx950)"),
-            (setup.tp not in (2, 4), f"tensor parallel size is {setup.tp}, not 2 or 4"),
-            (setup.expert_parallel, "expert parallelism is on"),
-            (setup.eplb, "EPLB is on"),
-            (setup.dp > 1, f"data parallel size is {setup.dp}"),
-            (truthy(env.get("VLLM_ROCM_USE_AITER_MOE_A4W4_DSV4")), "VLLM_ROCM_USE_AITER_MOE_A4W4_DSV4 is set"),
-            (setup.moe_backend not in ("auto", "aiter"), f"MoE backend {setup.moe_backend} is not AITER_MXFP4_BF16"),
-            (not truthy(env.get("VLLM_ROCM_USE_AITER")), "VLLM_ROCM_USE_AITER is not set, so no AITER MoE backend"),
-        ]
-    elif setup.architecture == "qwen3_5_text":
-        checks = [
-            (setup.arch != "gfx950", f"the GPU is {setup.arch}, not gfx950"),
-            (setup.tp not in (1, 2), f"tensor parallel size is {setup.tp}, not 1 or 2"),
-            (setup.pp > 1, f"pipeline parallel size is {setup.pp}"),
-            (setup.lora, "LoRA is on"),
-            (setup.kv_connector, "a KV connector is configured"),
-            (setup.drafts > 0, f"speculative tokens are on ({setup.drafts})"),
-        ]
-    else:
-        return [f"model type {setup.architecture} has no mono decode"]
-    return [reason for wrong, reason in checks if wrong]
+    def has(self, reference: str, change: str) -> bool | None:
+        """Always True."""
+        return True
 
 
 @dataclass(frozen=True)
-class Mono:
-    """The step rule and the log lines that prove it: ``lines`` by feature name, ``notes`` printed at start."""
+class Features:
+    """The step rule of a deployment, its proof lines by launch, and what is said at start."""
 
     engage: Engage
-    lines: Mapping[str, tuple[str, ...]]
-    notes: tuple[str, ...] = ()
+    proof: Mapping[str, str]
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
 
 
-def build(setup: Setup, env: Mapping[str, str], constants: Mapping, facts: ModelFacts) -> Mono:
-    """The rule for a deployment that can run it; ``constants``: ``mono`` of configs/simulator.yaml."""
-    if setup.architecture == "deepseek_v41":
-        return _deepseek(setup, constants, facts)
-    return _qwen(setup, env, constants)
+def refusals(engagement: Engagement) -> list[str]:
+    """For each feature that was asked for and cannot run, one sentence with every reason."""
+    refused = [feature for feature in engagement.features.values() if feature.state is State.REFUSED]
+    return [f"{feature.title} cannot run on this deployment: {'; '.join(feature.reasons)}" for feature in refused]
 
 
-def _deepseek(setup: Setup, constants: Mapping, facts: ModelFacts) -> Mono:
-    cap = 48
-    whole, ffn = int(facts.number("mono-whole-layers")), int(facts.number("mono-ffn-layers"))
-    if setup.kv_cache_dtype not in ("auto", "fp8_ds_mla"):
-        whole, ffn = 0, whole + ffn
-    layers = whole + ffn
-    share = (whole * constants["whole-layer-share"] + ffn * constants["ffn-share"]) / layers
-    engaged = Engagement(("mono",), Saving(share, constants["moe-row-us"] * 1e-6))
-
-    def engage(rows: int, has_prompt: bool, captured: bool) -> Engagement:
-        if has_prompt or rows > cap or (captured and setup.piecewise):
-            return NOTHING
-        return engaged
-
-    head = "DSv4.1 mono decode"
-    lines = [f"{head} FFN launch active (decode steps of <= {cap} rows)"]
-    if whole:
-        lines.insert(0, f"{head} layer active (decode steps of <= {cap} rows)")
-    notes = (
-        f"{head}: the whole standard backbone layers ({whole} of {layers})",
-        f"{head}: the FFN launch for layers with an Engram, compressor or indexer of their own ({ffn} of {layers})",
-    )
-    return Mono(engage, {"mono": tuple(lines)}, notes)
-
-
-def _qwen(setup: Setup, env: Mapping[str, str], constants: Mapping) -> Mono:
-    built, default = (8, 4) if setup.tp == 1 else (16, 8)
-    notes: list[str] = []
-    caps = []
-    for kernel in ("K1", "K2"):
-        name = f"{QWEN}{kernel}_MAX_ROWS"
-        asked = int(env.get(name, default))
-        cap = min(max(asked, 1), built)
-        if cap != asked:
-            notes.append(f"{name}={asked} is outside 1..{built} and was clamped to {cap}")
-        caps.append(cap)
-    k2_on = setup.tp == 1 or truthy(env.get(f"{QWEN}K2", "1"))
-    tables = constants["dense"]
-
-    def engage(rows: int, has_prompt: bool, captured: bool) -> Engagement:
-        if has_prompt or (captured and setup.piecewise):
-            return NOTHING
-        names = [name for name, cap, on in (("k1", caps[0], True), ("k2", caps[1], k2_on)) if on and rows <= cap]
-        share = sum(tables[f"{name}-share"] for name in names)
-        row = sum(tables[f"{name}-row-us"] for name in names) * 1e-6 / setup.tp
-        return Engagement(tuple(names), Saving(share, row)) if names else NOTHING
-
-    lines = {
-        name: (f"Qwen3.8 dense mono decode {name.upper()} active (decode steps of <= {cap} rows)",)
-        for name, cap in zip(("k1", "k2"), caps, strict=True)
+def build(engagement: Engagement, deployment: Deployment, savings: Mapping[str, Mapping]) -> Features:
+    """The rule; ``savings``: ``launches`` of configs/simulator.yaml (share of launch time, microseconds a row)."""
+    depth = deployment.model.number("layers")
+    live = {
+        f"{feature.name}.{launch.name}": launch
+        for feature in engagement.features.values()
+        for launch in feature.launches
+        if feature.state in RUNS and launch.state in RUNS
     }
-    return Mono(engage, lines, tuple(notes))
+    table: dict[str, Saving] = {}
+    for name, launch in live.items():
+        row = savings.get(name, {})
+        served = (launch.layers or depth) / depth
+        table[name] = Saving(row.get("share", 0.0) * served, row.get("row-us", 0.0) * 1e-6 / deployment.tp)
+
+    def engage(rows: int, tokens: int, has_prompt: bool) -> Engaged:
+        names = engagement.step_engages(rows, has_prompt, tokens)
+        if not names:
+            return NOTHING
+        parts = [table[name] for name in names]
+        saving = Saving(sum(part.share for part in parts), sum(part.row for part in parts))
+        return Engaged(tuple(sorted(names)), saving)
+
+    counts = {name: {"cap": launch.cap, "layers": launch.layers, "all": int(depth)} for name, launch in live.items()}
+    proof = {name: text.format(**counts[name]) for name, text in PROOF.items() if name in live}
+    notes = [text.format(**counts[name]) for name, text in NOTES.items() if name in live]
+    notes += [
+        text.format(reasons="; ".join(engagement.features[name].reasons))
+        for name, text in OFF.items()
+        if name in engagement.features and engagement.features[name].state in RUNS and engagement.features[name].reasons
+    ]
+    return Features(engage, proof, tuple(notes), tuple(_warnings(engagement, deployment)))
+
+
+def _warnings(engagement: Engagement, deployment: Deployment) -> list[str]:
+    found: list[str] = []
+    for feature in engagement.features.values():
+        if feature.state is State.CLAMPED:
+            found += [reason for reason in feature.reasons if "clamped" in reason]
+        elif feature.state in (State.OFF, State.UNKNOWN) and feature.asked:
+            found.append(f"{feature.title} stays off: {'; '.join(feature.reasons)}")
+            found += _unknown_names(feature, deployment)
+    return found
+
+
+def _unknown_names(feature: FeatureState, deployment: Deployment) -> list[str]:
+    """What an engine without the feature says of the variable that would switch it on."""
+    if not any("lacks it" in reason for reason in feature.reasons):
+        return []
+    name = "VLLM_ROCM_MONO_DECODE"
+    return [f"Unknown vLLM environment variable detected: {name}"] if deployment.variable(name) else []

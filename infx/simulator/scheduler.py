@@ -20,15 +20,15 @@ from infx.simulator.sequence import Sequence
 from infx.simulator.specdec import Acceptance
 
 
-class Engagement(NamedTuple):
-    """Features that a step runs with: their names, and what they save."""
+class Engaged(NamedTuple):
+    """Feature launches that a step takes: their names, and what they save."""
 
     names: tuple[str, ...] = ()
     saving: Saving = NO_SAVING
 
 
-NOTHING = Engagement()
-Engage = Callable[[int, bool, bool], Engagement]
+NOTHING = Engaged()
+Engage = Callable[[int, int, bool], Engaged]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Scheduler:
         self.totals = Totals(accepted_per_position=[0] * (acceptance.drafts if acceptance else 0))
         self._drafts = acceptance.drafts if acceptance else 0
         self._engage = engage
-        self._engagements: dict[tuple[int, bool], Engagement] = {}
+        self._engagements: dict[int, Engaged] = {}
         self._budget = 0
         self._preempted = 0
 
@@ -149,25 +149,25 @@ class Scheduler:
         if not self._preempted:
             self._schedule_waiting(work, now)
         shape = _shape(work, bool(self._drafts))
-        captured = self.timer.captured(shape)
-        engagement = self._engagement(shape, captured)
-        ended = now + self.timer.seconds(shape, engagement.saving)
+        engaged = self._engaged(shape)
+        ended = now + self.timer.seconds(shape, engaged.saving)
         outputs, finished = self._commit(work, ended)
         self.totals.steps += 1
         return StepResult(
-            now, ended, shape, captured, engagement.names, outputs, finished, self._preempted,
+            now, ended, shape, self.timer.captured(shape), engaged.names, outputs, finished, self._preempted,
             len(self.running), len(self.waiting), self.cache.usage,
         )  # fmt: skip
 
-    def _engagement(self, shape: StepShape, captured: bool) -> Engagement:
+    def _engaged(self, shape: StepShape) -> Engaged:
+        """Engaged launches by the rule (rows, tokens, any prompt work); pure decodes of equal rows are looked up."""
         if self._engage is None:
             return NOTHING
         if shape.prompt_tokens:
-            return self._engage(shape.decode_rows + shape.prompt_tokens, True, captured)
-        key = (shape.decode_rows, captured)
-        known = self._engagements.get(key)
+            return self._engage(shape.decode_rows, shape.decode_rows + shape.prompt_tokens, True)
+        known = self._engagements.get(shape.decode_rows)
         if known is None:
-            known = self._engagements[key] = self._engage(shape.decode_rows, False, captured)
+            known = self._engage(shape.decode_rows, shape.decode_rows, False)
+            self._engagements[shape.decode_rows] = known
         return known
 
     def _schedule_running(self, work: list[tuple[Sequence, int]]) -> None:
