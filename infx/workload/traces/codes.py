@@ -42,3 +42,8 @@ def context_findings(sessions: int, dropped: int, limit: int, path: str) -> list
         return []
     message = f"all {dropped} sessions exceed the context limit of {limit} tokens" if dropped else "no session"
     return [finding("T-013", Mark(path), message, "raise max-model-len or take a corpus of shorter sessions")]
+
+
+def repeated_finding(session: str, before: str, mark: Mark) -> Finding:
+    """T-010: the id ``session`` was read before, from the file ``before``; the later one is left out."""
+    return finding("T-010", mark, f"session {session!r} was read before, from {before}", "ids are unique in a corpus")

@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from infx.findings import Finding, Mark, errors
 from infx.workload.traces import azure, weka
-from infx.workload.traces.codes import finding
+from infx.workload.traces.codes import finding, repeated_finding
 from infx.workload.traces.documents import Document, documents
 from infx.workload.traces.model import Corpus, Session
 from infx.workload.traces.mooncake import MooncakeReader
@@ -62,8 +62,7 @@ def read(files: Iterable[tuple[str, BinaryIO]], name: str, sha256: str | None = 
             if isinstance(item, Finding):
                 found.append(item)
             elif item.id in names:
-                message = f"session {item.id!r} was read before, from {names[item.id]}"
-                found.append(finding("T-010", Mark(path), message))
+                found.append(repeated_finding(item.id, names[item.id], Mark(path)))
             else:
                 names[item.id] = path
                 sessions.append(item)
