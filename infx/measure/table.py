@@ -61,6 +61,15 @@ class RequestTable:
         columns = {name: column[mask] for name, column in self.columns.items()}
         return RequestTable(columns, offsets, self.read_ns[reads], self.read_tokens[reads])
 
+    def select_order(self, order: np.ndarray) -> RequestTable:
+        """All requests in the given ``order`` (a permutation of n places)."""
+        counts = np.diff(self.offsets)[order]
+        offsets = np.zeros(len(order) + 1, dtype=np.int64)
+        np.cumsum(counts, out=offsets[1:])
+        reads = np.repeat(self.offsets[:-1][order] - offsets[:-1], counts) + np.arange(offsets[-1])
+        columns = {name: column[order] for name, column in self.columns.items()}
+        return RequestTable(columns, offsets, self.read_ns[reads], self.read_tokens[reads])
+
     def phase(self, phase: Phase) -> np.ndarray:
         """Mask of the requests of ``phase``."""
         return self["phase"] == PHASES.index(phase)

@@ -1,0 +1,143 @@
+"""What happened within the window: tokens by the time they were received, requests in flight over time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from infx.measure.columns import Outcome
+from infx.measure.stats.dependent import batch_rate
+from infx.measure.stats.order import Interval
+from infx.measure.table import RequestTable
+from infx.workload.session import Phase
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of the client's monotonic clock, [open_ns, close_ns)."""
+
+    open_ns: int
+    close_ns: int
+
+    @property
+    def seconds(self) -> float:
+        return (self.close_ns - self.open_ns) / 1e9
+
+    def holds(self, times_ns: np.ndarray) -> np.ndarray:
+        return (times_ns >= self.open_ns) & (times_ns < self.close_ns)
+
+
+def measured(table: RequestTable, span: Span) -> np.ndarray:
+    """Mask of the measured requests: phase main, sent in the window (or, never sent, scheduled in it)."""
+    begun = np.where(table["sent_ns"] > 0, table["sent_ns"], table["scheduled_ns"])
+    return table.phase(Phase.MAIN) & span.holds(begun)
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """Amounts with the times at which they counted; ``unknown`` requests could not be counted."""
+
+    times_ns: np.ndarray
+    amounts: np.ndarray
+    unknown: int
+
+    def rate(self, span: Span) -> Interval:
+        """Amount a second in ``span``, with the interval of batch means."""
+        seconds = (self.times_ns - span.open_ns) / 1e9
+        return batch_rate(seconds, self.amounts, 0.0, span.seconds)
+
+
+def output_tokens(table: RequestTable, span: Span) -> Stream:
+    """Generated tokens by receive time, of every request that did not fail.
+
+    A request whose tokens per read are unknown has its total spread evenly over its token-carrying reads.
+    ``unknown`` counts requests with reads in ``span`` whose total is unknown too.
+    """
+    kept = table.select(~table.failed)
+    counts = np.diff(kept.offsets)
+    amounts = kept.read_tokens.astype(float)
+    owner = np.repeat(np.arange(len(kept)), counts)
+    spread = np.divide(kept["output_tokens"], counts, out=np.zeros(len(kept)), where=counts > 0)
+    vague = amounts < 0
+    amounts[vague] = np.maximum(spread[owner[vague]], 0.0)
+    lost = np.unique(owner[vague & (kept["output_tokens"][owner] < 0) & span.holds(kept.read_ns)])
+    return Stream(kept.read_ns, amounts, len(lost))
+
+
+def prompt_lengths(table: RequestTable) -> np.ndarray:
+    """Prompt tokens a request: the engine's count, else the ids sent; NaN when neither is known."""
+    sent = np.where(table["prompt_sent"] > 0, table["prompt_sent"], np.nan)
+    return np.where(table["prompt_usage"] >= 0, table["prompt_usage"], sent).astype(float)
+
+
+def input_tokens(table: RequestTable, span: Span, *, cached: bool = False) -> Stream:
+    """Prompt tokens (``cached``: only those served from the prefix cache) by the time of the first token."""
+    kept = ~table.failed & (table["first_ns"] > 0)
+    amounts = table["cached_usage"].astype(float) if cached else prompt_lengths(table)
+    if cached:
+        amounts[amounts < 0] = np.nan
+    known = kept & ~np.isnan(amounts)
+    unknown = kept & np.isnan(amounts) & span.holds(table["first_ns"])
+    return Stream(table["first_ns"][known], amounts[known], int(unknown.sum()))
+
+
+def both(first: Stream, second: Stream) -> Stream:
+    return Stream(
+        np.concatenate([first.times_ns, second.times_ns]), np.concatenate([first.amounts, second.amounts]),
+        max(first.unknown, second.unknown),
+    )  # fmt: skip
+
+
+def requests_ended(table: RequestTable) -> Stream:
+    good = table.ok & table.phase(Phase.MAIN)
+    return Stream(table["end_ns"][good], np.ones(int(good.sum())), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class InFlight:
+    """Requests in flight as the client saw them: time average, peak, and the share of time at each level."""
+
+    mean: float
+    peak: int
+    share_below: float
+
+
+def in_flight(table: RequestTable, span: Span, concurrency: int) -> InFlight:
+    """Requests between sending and end within ``span``; ``share_below`` is the share of time with fewer than C."""
+    sent = table["sent_ns"] > 0
+    ups = np.clip(table["sent_ns"][sent], span.open_ns, span.close_ns)
+    downs = np.clip(table["end_ns"][sent], span.open_ns, span.close_ns)
+    times = np.concatenate([ups, downs])
+    steps = np.concatenate([np.ones(len(ups), dtype=int), -np.ones(len(downs), dtype=int)])
+    order = np.lexsort((steps, times))  # at one instant, ends count before starts
+    times, level = times[order], np.cumsum(steps[order])
+    widths = np.diff(np.append(times, span.close_ns))
+    total = span.close_ns - span.open_ns
+    if not len(times) or total <= 0:
+        return InFlight(0.0, 0, 1.0)
+    inside = widths > 0
+    lead = times[0] - span.open_ns
+    below = float(widths[level < concurrency].sum() + lead) / total
+    return InFlight(float((widths * level).sum()) / total, int(level[inside].max(initial=0)), below)
+
+
+@dataclass(frozen=True, slots=True)
+class Wall:
+    """The figure that others publish: all good requests over the whole wall, ramp and drain in."""
+
+    seconds: float
+    output: float
+    total: float
+
+
+def whole_wall(table: RequestTable, span: Span) -> Wall | None:
+    """Tokens of good main requests begun before the window's close ÷ (last end − first sending); None without any."""
+    chosen = table.phase(Phase.MAIN) & (table["sent_ns"] > 0) & (table["sent_ns"] < span.close_ns)
+    good = chosen & (table["outcome"] == Outcome.OK) & (table["output_tokens"] >= 0)
+    if not good.any():
+        return None
+    wall = (table["end_ns"][chosen].max() - table["sent_ns"][chosen].min()) / 1e9
+    output = float(table["output_tokens"][good].sum())
+    prompts = prompt_lengths(table)[good]
+    return Wall(wall, output / wall, (output + float(prompts.sum())) / wall)
