@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from infx.changelog.codes import finding
@@ -51,6 +51,26 @@ def check(head: bytes, base: bytes = b"", *, path: str = PATH, at: Moment = "pr"
         changes = [(entry, _key(span, b"config-keys", path)) for span, entry in entries if isinstance(entry, Change)]
         found += check_coverage(changes, recipes, path)
     return sorted(set(found))
+
+
+def choose_base(head: bytes, trunk: bytes, states: Iterable[bytes]) -> bytes:
+    """The bytes of the trunk that ``head`` builds on.
+
+    ``states`` are what the trunk held at its own commits that ``head`` has, newest first. All of ``trunk`` where
+    ``head`` begins with it; else the newest state. States that the trunk itself has given up since (a branch landed
+    commit by commit, and a later one edited its entry) are passed over where ``head`` has all their entries elsewhere.
+    """
+    if head.startswith(trunk):
+        return trunk
+    newest: bytes | None = None
+    have = Counter(split(head).bodies)
+    for state in states:
+        newest = state if newest is None else newest
+        if head.startswith(state) or trunk.startswith(state):
+            return state
+        if Counter(split(state).bodies) - have:
+            break
+    return newest or b""
 
 
 def own_spans(base: bytes, head: bytes) -> list[Span]:
