@@ -21,6 +21,11 @@ Layers = Literal["draft", "shared", "target", "communication"]
 Lowered = Literal["weights", "activations", "kv-cache", "messages"]
 
 
+Role = Literal[
+    "sequence-cap", "token-budget", "context-limit", "memory-share", "capture-limit", "eager", "host-tables"
+]
+
+
 class Setting(Strict):
     """One environment name or serve flag of an engine."""
 
@@ -36,8 +41,12 @@ class Setting(Strict):
     drafts: bool = Field(default=False, description="Part of speculation: the baseline is taken without it.")
     banned: str | None = Field(default=None, description="Why it may never be set.")
     architecture: str | None = Field(default=None, description="How it can change the model's computation.")
+    patches: str | None = Field(default=None, description="How it can replace code of the engine.")
+    acceptance: str | None = Field(default=None, description="How it forces acceptance of drafts.")
     distorts: str | None = Field(default=None, description="How it distorts measurement.")
     disclose: str | None = Field(default=None, description="What a submission must say when it is set.")
+    vendor: Literal["amd", "nvidia", "none"] | None = Field(default=None, description="Devices it is for; null: all.")
+    role: Role | None = Field(default=None, description="What it limits, for checks that speak of it.")
     needs: str | None = Field(default=None, description="Change without which the engine does not know it.")
     secret: bool = Field(default=False, description="Its value must not stand in a recipe.")
     harness: bool = Field(default=False, description="A setting of the harness's own, not of production use.")
