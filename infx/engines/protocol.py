@@ -28,7 +28,10 @@ class ServerFacts:
 
 @dataclass(frozen=True)
 class Counters:
-    """Names of an engine's counters and histograms in ``/metrics`` (prometheus sample names)."""
+    """Names of an engine's counters and histograms in ``/metrics`` (prometheus sample names).
+
+    ``steps`` counts engine steps by ``kind`` and by what ``engaged``; ``rows`` is a histogram of decode rows.
+    """
 
     running: str
     waiting: str
@@ -47,6 +50,8 @@ class Counters:
     e2el: str
     queue: str
     recomputed_tokens: str | None = None
+    steps: str | None = None
+    rows: str | None = None
 
 
 class Gpus(Protocol):

@@ -21,5 +21,8 @@ COUNTERS = Counters(
     tpot="vllm:request_time_per_output_token_seconds",
     e2el="vllm:e2e_request_latency_seconds",
     queue="vllm:request_queue_time_seconds",
-    recomputed_tokens="vllm:request_prefill_kv_computed_tokens_sum",
+    # No released vLLM counts these; the simulator does, and where they are absent the row says so.
+    recomputed_tokens="infx_sim:prompt_tokens_recomputed_total",
+    steps="infx_sim:steps_total",
+    rows="infx_sim:decode_rows",
 )

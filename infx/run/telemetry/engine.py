@@ -1,0 +1,132 @@
+"""What an engine's counters say of a window: values of the metric table and the facts that validity asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from infx.engines.protocol import Counters
+from infx.measure.validity import EngineFacts
+from infx.run.telemetry.scrape import Delta, Gauge, Samples, delta, gauge, histogram_mean
+from infx.schema.metrics import METRICS
+from infx.schema.result import Value
+
+Timeline = Sequence[tuple[int, Samples]]
+"""(ns on the monotonic clock, samples), in order; the first and the last are the ends of the window."""
+
+
+def engine_values(timeline: Timeline, counters: Counters, concurrency: int) -> dict[str, Value]:
+    """Metrics from counters at both ends of the window and gauges within it; null with a reason where it says none."""
+    if len(timeline) < 2:
+        names = ("prefix-hit-share", "preemptions", "engine-running-mean", "engine-ttft-mean", "engine-itl-mean")
+        return {name: _missing(name, "the engine's /metrics could not be read at both ends") for name in names}
+    before, after = timeline[0][1], timeline[-1][1]
+    made = {**_caches(before, after, counters), **_speculation(before, after, counters),
+            **_steps(before, after, counters), **_gauges(timeline, counters, concurrency)}
+    for name, histogram in (("engine-ttft-mean", counters.ttft), ("engine-itl-mean", counters.itl),
+                            ("engine-tpot-mean", counters.tpot), ("engine-e2el-mean", counters.e2el),
+                            ("engine-queue-mean", counters.queue)):
+        made[name] = _of(name, histogram_mean(before, after, histogram), 1000.0,
+                         delta(before, after, f"{histogram}_count"))
+    return made
+
+
+def engine_facts(timeline: Timeline, counters: Counters, values: dict[str, Value]) -> EngineFacts:
+    """The facts that decide whether the window is valid."""
+    drafts = delta(timeline[0][1], timeline[-1][1], counters.drafts).value if len(timeline) > 1 else None
+    waiting = [found for _, samples in timeline if (found := samples.total(counters.waiting)) is not None]
+    running = [found for _, samples in timeline if (found := samples.total(counters.running)) is not None]
+
+    def number(name: str) -> float | None:
+        return values[name].value if name in values else None
+
+    return EngineFacts(hit_share=number("prefix-hit-share"), recompute_share=number("preemption-recompute-share"),
+                       drafts=drafts, acceptance_length=number("acceptance-length"),
+                       running_peak=max(running, default=None), waiting_peak=max(waiting, default=None))
+
+
+def _caches(before: Samples, after: Samples, counters: Counters) -> dict[str, Value]:
+    made = {
+        "prefix-hit-share": _share("prefix-hit-share", delta(before, after, counters.prefix_hits),
+                                   delta(before, after, counters.prefix_queries)),
+        "preemptions": _of("preemptions", delta(before, after, counters.preemptions)),
+    }
+    name = "preemption-recompute-share"
+    prompt = delta(before, after, counters.prompt_tokens)
+    if counters.recomputed_tokens is not None and after.total(counters.recomputed_tokens) is not None:
+        made[name] = _share(name, delta(before, after, counters.recomputed_tokens), prompt)
+    elif made["preemptions"].value == 0:
+        made[name] = Value(value=0.0, unit=METRICS[name].unit)
+    else:
+        made[name] = _missing(name, "the engine does not count recomputed tokens")
+    return made
+
+
+def _speculation(before: Samples, after: Samples, counters: Counters) -> dict[str, Value]:
+    name = "acceptance-length"
+    if after.total(counters.drafts) is None:
+        return {}
+    drafts, accepted = delta(before, after, counters.drafts), delta(before, after, counters.accepted_tokens)
+    if not drafts.value or accepted.value is None:
+        return {name: _missing(name, drafts.reason or accepted.reason or "no drafts in the window")}
+    return {name: Value(value=1 + accepted.value / drafts.value, unit=METRICS[name].unit, n=int(drafts.value))}
+
+
+def _steps(before: Samples, after: Samples, counters: Counters) -> dict[str, Value]:
+    """Decode steps and how many ran the claimed kernels, where the engine counts them (the simulator does)."""
+    if counters.steps is None or after.total(counters.steps) is None:
+        return {}
+    decode = delta(before, after, counters.steps, kind="decode")
+    name = "mono-share"
+    engaged = [delta(before, after, counters.steps, kind="decode", engaged=word)
+               for word in _labels(after, counters.steps, "engaged") if word not in ("", "none")]
+    made = {}
+    if not decode.value:
+        made[name] = _missing(name, decode.reason or "no pure decode step in the window")
+    else:
+        share = sum(found.value or 0.0 for found in engaged) / decode.value
+        made[name] = Value(value=share, unit=METRICS[name].unit, n=int(decode.value))
+    if counters.rows is not None:
+        made["rows-per-step-mean"] = _of("rows-per-step-mean", histogram_mean(before, after, counters.rows))
+    return made
+
+
+def _labels(samples: Samples, name: str, label: str) -> list[str]:
+    return sorted({dict(own)[label] for key, own in samples.values if key == name and label in dict(own)})
+
+
+def _gauges(timeline: Timeline, counters: Counters, concurrency: int) -> dict[str, Value]:
+    opened, closed = timeline[0][0], timeline[-1][0]
+    made = {}
+    for name, counter in (("engine-running-mean", counters.running), ("engine-waiting-mean", counters.waiting)):
+        found = _gauge(timeline, counter, opened, closed, 0.0)
+        made[name] = _missing(name, f"the engine has no {counter}") if found is None else Value(
+            value=found.mean, unit=METRICS[name].unit, n=found.n)
+    name = "share-of-time-below-concurrency"
+    found = _gauge(timeline, counters.running, opened, closed, float(concurrency))
+    if found is not None:
+        made[name] = Value(value=found.share_below, unit=METRICS[name].unit, n=found.n)
+    return made
+
+
+def _gauge(timeline: Timeline, counter: str, opened: int, closed: int, threshold: float) -> Gauge | None:
+    series = [(ns, found) for ns, samples in timeline if (found := samples.total(counter)) is not None]
+    return gauge(series, opened, closed, threshold)
+
+
+def _share(name: str, part: Delta, whole: Delta) -> Value:
+    if part.value is None or whole.value is None:
+        return _missing(name, part.reason or whole.reason or "unknown")
+    if not whole.value:
+        return _missing(name, "nothing was counted in the window")
+    return Value(value=part.value / whole.value, unit=METRICS[name].unit, n=int(whole.value))
+
+
+def _of(name: str, found: Delta, factor: float = 1.0, count: Delta | None = None) -> Value:
+    if found.value is None:
+        return _missing(name, found.reason or "unknown")
+    n = int(count.value) if count is not None and count.value is not None else None
+    return Value(value=found.value * factor, unit=METRICS[name].unit, n=n)
+
+
+def _missing(name: str, reason: str) -> Value:
+    return Value.missing(METRICS[name].unit, reason)
