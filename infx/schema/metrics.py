@@ -177,9 +177,22 @@ def _engine() -> list[Metric]:
     ]
 
 
+def _costs() -> list[Metric]:
+    """Figures of reports only: made from a point's own values, its power and the dated price book."""
+    made = []
+    for key, title in (("output", "Output"), ("total", "Total")):
+        made += [
+            Metric(f"usd-per-million-{key}-tokens", "$/M tok", f"price of a GPU-hour ÷ {key} tokens of a GPU-hour",
+                   "rate", "lower", f"Cost per million {key} tokens", ".3f"),
+            Metric(f"{key}-throughput-per-megawatt", "tok/s/MW", f"{key} throughput ÷ measured GPU power", "rate",
+                   "higher", f"{title} throughput per MW of GPU power", ",.0f"),
+        ]
+    return made
+
+
 METRICS: dict[str, Metric] = {
     metric.name: metric
-    for group in (_rates(), _latencies(), _interactivities(), _counts(), _load(), _engine())
+    for group in (_rates(), _latencies(), _interactivities(), _counts(), _load(), _engine(), _costs())
     for metric in group
 }
 """Every metric by its name, in the order in which tables list them."""
