@@ -30,7 +30,8 @@ class ServerFacts:
 class Counters:
     """Names of an engine's counters and histograms in ``/metrics`` (prometheus sample names).
 
-    ``steps`` counts engine steps by ``kind`` and by what ``engaged``; ``rows`` is a histogram of decode rows.
+    ``steps`` counts engine steps by ``kind`` and by what ``engaged`` (``mono`` is in the
+    names of mono decode kernels); ``rows`` is a histogram of decode rows.
     """
 
     running: str
@@ -51,6 +52,7 @@ class Counters:
     queue: str
     recomputed_tokens: str | None = None
     steps: str | None = None
+    mono: str = "mono"
     rows: str | None = None
 
 

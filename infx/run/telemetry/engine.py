@@ -78,7 +78,7 @@ def _steps(before: Samples, after: Samples, counters: Counters) -> dict[str, Val
     decode = delta(before, after, counters.steps, kind="decode")
     name = "mono-share"
     engaged = [delta(before, after, counters.steps, kind="decode", engaged=word)
-               for word in _labels(after, counters.steps, "engaged") if word not in ("", "none")]
+               for word in _labels(after, counters.steps, "engaged") if counters.mono in word]
     made = {}
     if not decode.value:
         made[name] = _missing(name, decode.reason or "no pure decode step in the window")
