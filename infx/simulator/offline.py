@@ -174,8 +174,8 @@ class Steady(NamedTuple):
 
 
 def steady(run: Run) -> Steady:
-    """The window opens when every lane has ended a request and closes when the last request that began in it and
-    ended before the load stopped had begun; ValueError when no request lies in it."""
+    """The window opens when every lane has ended a request and closes with the last end; requests that began in it
+    count. ValueError when there is none."""
     first_ends = [run.last[run.lane == lane] for lane in range(run.lanes)]
     if any(not len(ends) for ends in first_ends):
         raise ValueError("not every lane has ended a request")

@@ -1,0 +1,93 @@
+"""Closed-loop curves without HTTP: what a client of the real thing would see, and how it varies."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from infx.simulator.kvcache import hash_blocks, token_bytes
+from infx.simulator.offline import Turn, closed_loop, replay, steady
+
+QWEN = "amd/Qwen3.8-27B-Quark-AWQ-MXFP4"
+
+
+def loop(server, concurrency: int):
+    requests = 4 * concurrency + 20
+    return closed_loop(server.scheduler(), concurrency, itertools.repeat((4000, 200)), requests=requests)
+
+
+def test_a_closed_loop_keeps_its_streams_full_and_counts_every_token(headline):
+    run = closed_loop(headline(2).scheduler(), 6, itertools.repeat((3000, 100)), requests=60)
+    assert len(run.last) == 60 and set(run.lane) == set(range(6))
+    assert (run.output == 100).all() and (run.prompt == 3000).all() and (run.cached == 0).all()
+    for lane in range(6):
+        mine = run.lane == lane
+        assert (run.sent[mine][1:] == run.last[mine][:-1]).all(), "the next request is sent as the last one ends"
+    assert (run.sent < run.first).all() and (run.first < run.last).all()
+    assert run.step_tokens.sum() >= 6000
+    assert (run.step_rows % 6 == 0).all()
+
+
+def test_turns_of_a_session_hit_their_own_past_and_waits_are_waited(headline):
+    ids = list(range(2000))
+
+    def session():
+        for turn in range(1, 4):
+            data = token_bytes(ids[: 600 * turn])
+            hashes = hash_blocks(data, 128)
+            yield Turn(600 * turn, 20, hashes, data[4 * 128 * len(hashes) :], key=turn, wait=0.5)
+
+    run = replay(headline(2).scheduler(), [session()])
+    assert list(run.cached) == [0, 512, 1152]
+    assert run.sent[0] == 0.5
+    assert run.sent[1] - run.last[0] == pytest.approx(0.5)
+
+
+def test_a_duration_ends_the_run(headline):
+    run = closed_loop(headline(2).scheduler(), 4, itertools.repeat((500, 50)), duration=3.0)
+    assert 3.0 <= run.step_end[-1] < 3.2
+
+
+def test_a_curve_rises_and_its_interactivity_falls(headline):
+    points = [steady(loop(headline(2), concurrency)) for concurrency in (1, 2, 4, 8, 16, 32, 64)]
+    assert np.all(np.diff([point.output_s for point in points]) > 0)
+    assert np.all(np.diff([point.median_tpot for point in points]) > 0)
+
+
+def test_four_gpus_answer_faster_than_two(headline):
+    for streams in (1, 8, 32):
+        two, four = (
+            steady(loop(headline(tp), streams))
+            for tp in (2, 4)
+        )
+        assert four.median_tpot < two.median_tpot and four.median_ttft < two.median_ttft
+
+
+def test_mono_decode_changes_only_what_its_steps_are(headline):
+    for concurrency, least in ((1, 1.03), (8, 1.01), (64, 0.999)):
+        runs = [
+            loop(headline(2, **env), concurrency)
+            for env in ({"VLLM_ROCM_MONO_DECODE": "1"}, {})
+        ]
+        gain = steady(runs[0]).output_s / steady(runs[1]).output_s
+        assert least < gain < 1.3
+        for run in runs[:1]:
+            for names, rows, prompt in zip(run.step_engaged, run.step_rows, run.step_prompt, strict=True):
+                engaged = any(name.startswith("mono-decode") for name in names)
+                assert engaged == (0 < rows <= 48 and not prompt)
+
+
+def test_the_same_lanes_give_the_same_run(headline):
+    one, two = (
+        closed_loop(headline(2).scheduler(), 5, iter([(900 + 7 * n, 30 + n) for n in range(60)])) for _ in range(2)
+    )
+    assert (one.last == two.last).all() and (one.gap == two.gap).all()
+
+
+def test_a_run_without_a_steady_window_says_so(headline):
+    with pytest.raises(ValueError, match="no request began"):
+        steady(closed_loop(headline(2).scheduler(), 3, iter([(100, 10)] * 3)))
+    with pytest.raises(ValueError, match="not every lane"):
+        steady(closed_loop(headline(2).scheduler(), 3, iter([(100, 10)] * 2)))
