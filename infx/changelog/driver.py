@@ -110,7 +110,8 @@ def install(repository: Repository, trunks: Sequence[str] = ()) -> list[str]:
     ``.gitattributes`` names the driver for everyone; what it runs is each clone's own configuration.
     """
     command = f"{shlex.quote(sys.executable)} -P -m infx.changelog.driver %O %A %B %P"
-    settings = [(f"merge.{NAME}.name", "infx changelog: trunk first, entry by entry"), (f"merge.{NAME}.driver", command)]
+    title = "infx changelog: trunk first, entry by entry"
+    settings = [(f"merge.{NAME}.name", title), (f"merge.{NAME}.driver", command)]
     for key, value in settings:
         repository.configure(key, value)
     if trunks:
@@ -123,7 +124,7 @@ def install(repository: Repository, trunks: Sequence[str] = ()) -> list[str]:
 
 
 def drive(words: Sequence[str], environment: Mapping[str, str]) -> int:
-    """What git asks of the driver: merge three files, ``%O %A %B``, of the changelog ``%P``. Returns the exit status."""
+    """What git asks of the driver: merge the files ``%O %A %B`` of the changelog ``%P``. Returns the exit status."""
     if len(words) != 4:
         print("infx changelog merge-driver: wants %O %A %B %P from git", file=sys.stderr)
         return 2

@@ -58,24 +58,20 @@ def choose_base(head: bytes, trunk: bytes, states: Iterable[bytes]) -> bytes:
 
     ``states`` are what the trunk held at its own commits that ``head`` has, newest first. All of ``trunk`` where
     ``head`` begins with it; else the newest state. States that the trunk itself has given up since (a branch landed
-    commit by commit, and a later one edited its entry) are passed over where ``head`` has all their entries elsewhere.
+    commit by commit, and a later one edited its entry) are passed over where ``head`` has all of their entries that the
+    trunk still has.
     """
     if head.startswith(trunk):
         return trunk
     newest: bytes | None = None
-    have = Counter(split(head).bodies)
+    have, standing = Counter(split(head).bodies), Counter(split(trunk).bodies)
     for state in states:
         newest = state if newest is None else newest
         if head.startswith(state) or trunk.startswith(state):
             return state
-        if Counter(split(state).bodies) - have:
+        if (Counter(split(state).bodies) - have) & standing:
             break
     return newest or b""
-
-
-def own_spans(base: bytes, head: bytes) -> list[Span]:
-    """The entries of ``head`` that ``base`` does not hold: those of the branch."""
-    return _fresh(split(base), split(head), head.startswith(base))
 
 
 def _fresh(old: Split, new: Split, intact: bool) -> list[Span]:
