@@ -47,7 +47,7 @@ class Connection(asyncio.Protocol):
         self._exchange: Exchange | None = None
         self._reads: list[tuple[int, bytes]] = []
         self._queued = False
-        self._complete = False
+        self._complete = self._keep_alive = False
         self._until_close = True
         self._headers_complete = False
         self._error_body = b""
@@ -160,12 +160,13 @@ class Connection(asyncio.Protocol):
     def on_message_complete(self) -> None:
         if self._parser.get_status_code() >= 200:
             self._complete = True
+            self._keep_alive = self._parser.should_keep_alive()  # only true inside this callback
 
     # -- the end of a response -------------------------------------------------------------------------
 
     def _conclude(self) -> None:
         status = self._parser.get_status_code()
-        reusable = self._parser.should_keep_alive() and not self._lost
+        reusable = self._keep_alive and not self._lost
         exchange, self._exchange = self._exchange, None
         self._complete = False
         if not reusable:
