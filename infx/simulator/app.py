@@ -160,6 +160,19 @@ async def _reply(send: Send, status: int, body: bytes, headers: list[tuple[bytes
     await send({"type": "http.response.body", "body": body})
 
 
+class _Server(uvicorn.Server):
+    """The web server; a signal also ends the streams, so that it need not wait for them."""
+
+    def __init__(self, config: uvicorn.Config, engine: Engine) -> None:
+        super().__init__(config)
+        self._engine = engine
+        self._on = asyncio.get_running_loop()
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        self._on.call_soon_threadsafe(self._engine.abort_all)
+        super().handle_exit(sig, frame)
+
+
 def _web_log(pid: int, level: str) -> dict[str, Any]:
     form = f"(APIServer pid={pid}) %(levelname)s:     %(message)s"
     handler = {"class": "logging.StreamHandler", "stream": "ext://sys.stdout", "formatter": "plain"}
@@ -178,9 +191,9 @@ async def _serve(arguments: Arguments, deployment: Deployment, listener: socket.
         access_log=not arguments["disable_uvicorn_access_log"], lifespan="on", timeout_graceful_shutdown=1,
         timeout_keep_alive=int(arguments["timeout_keep_alive"] or 5), server_header=False, http="httptools", ws="none",
     )  # fmt: skip
-    lines.serving(log, arguments)
+    lines.serving(log, *listener.getsockname()[:2])
     stepping = asyncio.ensure_future(engine.run())
-    serving = asyncio.ensure_future(uvicorn.Server(config).serve(sockets=[listener]))
+    serving = asyncio.ensure_future(_Server(config, engine).serve(sockets=[listener]))
     await asyncio.wait({stepping, serving}, return_when=asyncio.FIRST_COMPLETED)
     stepping.cancel()
     with contextlib.suppress(asyncio.CancelledError):

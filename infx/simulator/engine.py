@@ -70,6 +70,11 @@ class Engine:
             self.metrics.ended("abort")
             sequence.sink.push(0, "abort")
 
+    def abort_all(self) -> None:
+        """The server is going down: every request ends where it is."""
+        for sequence in [*self.scheduler.running, *self.scheduler.waiting]:
+            self.abort(sequence)
+
     async def run(self) -> None:
         """Step for ever."""
         asyncio.get_running_loop().call_later(EVERY / self.clock.speed, self._report)

@@ -104,9 +104,6 @@ def _speculative(arguments: Arguments) -> str:
     return f"SpeculativeConfig(method={method!r}, model={config.get('model')!r}, num_spec_tokens={drafts})"
 
 
-def serving(log: Log, arguments: Arguments) -> None:
-    """The web server's own lines, once it listens."""
-    host = arguments["host"] or "0.0.0.0"
-    log.line(
-        f"Starting vLLM server on http://{host}:{arguments['port']}", who="APIServer", place="api_server.py:617"
-    )
+def serving(log: Log, host: str, port: int) -> None:
+    """The line before the web server's own ones."""
+    log.line(f"Starting vLLM server on http://{host}:{port}", who="APIServer", place="api_server.py:617")

@@ -116,7 +116,7 @@ def test_the_log_says_what_the_real_one_says(headline, real_names):
     server = headline(2, VLLM_ROCM_MONO_DECODE="1")
     lines.before_load(log, arguments, "infx-sim 0")
     lines.start_up(log, arguments, server, "infx-sim 0")
-    lines.serving(log, arguments)
+    lines.serving(log, "0.0.0.0", 8123)
     text = out.getvalue()
     for pattern in real_names["log"]["patterns"]:
         assert re.search(pattern, text), pattern
