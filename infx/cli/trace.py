@@ -55,13 +55,14 @@ def stats(
 
 def _trace_files(files: list[Path]) -> list[Path]:
     from infx.errors import InputError
+    from infx.sources.traces import ENDINGS, trace_files
 
     found: list[Path] = []
     for file in files:
         if file.is_dir():
-            inside = sorted(p for p in file.iterdir() if p.suffix in (".json", ".jsonl", ".csv"))
+            inside = trace_files(file)
             if not inside:
-                raise InputError("no trace in this folder", where=str(file), allowed="*.json, *.jsonl, *.csv")
+                raise InputError("no trace in this folder", where=str(file), allowed=", ".join(ENDINGS))
             found += inside
         elif file.is_file():
             found.append(file)

@@ -20,6 +20,8 @@ CODES: dict[str, tuple[Severity, str]] = {
     "T-013": (Severity.ERROR, "nothing to replay"),
     "T-014": (Severity.ERROR, "one document too large to be held"),
     "T-015": (Severity.ERROR, "no known trace format"),
+    "T-016": (Severity.ERROR, "a corpus that is not the pinned one"),
+    "T-017": (Severity.ERROR, "a corpus that is not at hand"),
 }
 
 
