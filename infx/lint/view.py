@@ -129,6 +129,15 @@ class RecipeView:
                 return self.mark(*place, "image")
         return self.mark("image")
 
+    def speculative_place(self, server: ServerView, *steps: Step) -> Mark:
+        """Where the speculation of ``server`` was written, or a key of it."""
+        for place, patch, _ in reversed(list(self._patches())):
+            mine = not place or (place[0] == "arms" and place[1] == server.arm)
+            mine |= bool(place) and place[0] == "overrides" and place[1] in server.resolved.overrides
+            if mine and patch.speculative is not None:
+                return self.mark(*place, "speculative", *steps)
+        return self.mark("speculative")
+
     def _patches(self) -> Iterable[tuple[tuple[Step, ...], Patch | Recipe, str]]:
         yield (), self.recipe, ""
         for index, override in enumerate(self.recipe.overrides):

@@ -90,6 +90,7 @@ class Launch(Strict):
     floor: Floor | None = Field(default=None, description="Least message size.")
     layers: str | None = Field(default=None, description="Model fact that counts the layers it serves.")
     requires: list[Requirement] = Field(default_factory=list, description="Conditions of this launch alone.")
+    instead_of: str | None = Field(default=None, description="The sibling launch that runs where this one is off.")
 
 
 class Feature(Strict):

@@ -43,7 +43,7 @@ class DraftPrecision(Rule):
         for kind in ("env", "serve"):
             for place, name, value, at in view.written(kind):
                 setting = view.setting(kind, name)
-                if setting is None or not setting.lowers or not lowers(setting, value):
+                if setting is None or setting.banned or not setting.lowers or not lowers(setting, value):
                     continue
                 layers = [layer for layer in setting.reaches if layer in ("draft", "shared")]
                 if layers and set(setting.lowers) - {"messages"}:
@@ -143,5 +143,5 @@ class DraftSubstituted(Rule):
             ships = "draft-layers" in model.known
             if ships or curves - {None}:
                 shipped = "the draft that ships with the model" if ships else "the drafts with golden curves"
-                place = ("arms", server.arm, "speculative") if server.arm else ("speculative",)
-                yield Hit(view.mark(*place, "model"), {"draft": spec.model, "shipped": shipped}, server.at)
+                fields = {"draft": spec.model, "shipped": shipped}
+                yield Hit(view.speculative_place(server, "model"), fields, server.at)

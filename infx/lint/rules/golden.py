@@ -27,8 +27,8 @@ class RealAcceptance(Rule):
         for server in view.servers:
             spec = server.resolved.speculative
             if spec is not None and spec.acceptance == "real":
-                place = ("arms", server.arm, "speculative") if server.arm else ("speculative",)
-                yield Hit(view.mark(*place, "acceptance"), {}, server.at, "remove `acceptance: real`")
+                place = view.speculative_place(server, "acceptance")
+                yield Hit(place, {}, server.at, "remove `acceptance: real`")
 
 
 class AssumedCurve(Rule):
@@ -51,7 +51,7 @@ class AssumedCurve(Rule):
                 view.recipe.model, spec.thinking, spec.draft_tokens, spec.method, spec.draft_sample_method
             )
             if found.assumed:
-                yield Hit(view.mark("speculative"), {"model": view.recipe.model}, server.at)
+                yield Hit(view.speculative_place(server), {"model": view.recipe.model}, server.at)
 
 
 class ForcedAcceptance(Rule):
