@@ -72,9 +72,14 @@ class Deployment:
         return Scheduler(self.limits, cache, self.timer, acceptance=self.acceptance, engage=self.features.engage)
 
 
-def resolve(arguments: Arguments, env: Mapping[str, str], catalog: Catalog, constants: Constants) -> Deployment:
-    """The deployment of a command line; ``Refused`` with the engine's own words where it would not start."""
-    model, hardware = _facts(arguments, env, catalog)
+def resolve(
+    arguments: Arguments, env: Mapping[str, str], catalog: Catalog, constants: Constants, config: Mapping | None = None
+) -> Deployment:
+    """The deployment of a command line; ``Refused`` with the engine's own words where it would not start.
+
+    ``config``: the config.json of a local model folder, where MODEL is one that the catalog does not know.
+    """
+    model, hardware = _facts(arguments, env, catalog, config)
     facts = _predicted(arguments, env, catalog, model, hardware)
     _check_parallel(facts)
     quick = env.get(QUICK_REDUCE, "NONE")
@@ -107,9 +112,11 @@ def resolve(arguments: Arguments, env: Mapping[str, str], catalog: Catalog, cons
     )  # fmt: skip
 
 
-def _facts(arguments: Arguments, env: Mapping[str, str], catalog: Catalog) -> tuple[ModelFacts, HardwareFacts]:
+def _facts(
+    arguments: Arguments, env: Mapping[str, str], catalog: Catalog, config: Mapping | None
+) -> tuple[ModelFacts, HardwareFacts]:
     name = str(arguments["model"])
-    facts = find_model(catalog, name)
+    facts = find_model(catalog, name, config)
     if facts is None:
         raise Refused(
             f"OSError: {name} is not a local folder and is not a valid model identifier listed on "

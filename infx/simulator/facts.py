@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from pathlib import Path
+from pathlib import PurePath
 
 from infx.errors import InputError
 from infx.findings import errors
@@ -55,15 +54,14 @@ def load_facts(tree: Tree) -> tuple[Catalog, Constants]:
     return catalog, Constants(raw["overheads"], raw["quick-reduce"], raw["launches"], chance)
 
 
-def find_model(catalog: Catalog, name: str) -> ModelFacts | None:
-    """A model by key, hub name or path, or from a local folder's config.json; None where none of them is known."""
+def find_model(catalog: Catalog, name: str, config: Mapping | None = None) -> ModelFacts | None:
+    """A model by key, hub name or path, or counted from ``config`` (a config.json); None where all that fails."""
     for facts in catalog.models.values():
         if name in (facts.key, facts.hub, facts.path):
             return facts
-        if facts.path and Path(name).parts[-len(Path(facts.path).parts) :] == Path(facts.path).parts:
+        if facts.path and PurePath(name).parts[-len(PurePath(facts.path).parts) :] == PurePath(facts.path).parts:
             return facts
-    config = Path(name) / "config.json"
-    return from_config(Path(name).name, json.loads(config.read_text())) if config.is_file() else None
+    return from_config(PurePath(name).name, config) if config else None
 
 
 def model_shape(facts: ModelFacts, *, kv_scale: float = 1.0) -> ModelShape:

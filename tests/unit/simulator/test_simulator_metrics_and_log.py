@@ -8,9 +8,9 @@ import re
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from infx.simulator import log as lines
+from infx.simulator.app import log as lines
+from infx.simulator.app.log import Log
 from infx.simulator.argv import build_parser, parse
-from infx.simulator.log import Log
 from infx.simulator.metrics import Metrics, length_buckets
 from infx.simulator.sequence import Sequence
 

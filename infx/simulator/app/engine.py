@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from infx.simulator.clock import VirtualClock
+from infx.simulator.app.clock import VirtualClock
+from infx.simulator.app.log import Log
 from infx.simulator.deployment import Deployment
-from infx.simulator.log import Log
 from infx.simulator.metrics import Metrics
 from infx.simulator.sequence import Sequence
 
