@@ -8,11 +8,13 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from infx.changelog.entries import ledger
 from infx.changelog.gate import check
 from infx.changelog.render import render
 from infx.changelog.spans import join, split
 from infx.changelog.syntax import Entry
 from infx.errors import BusyError, ChangelogError, StorageError
+from infx.schema.changelog import Results, Retract
 
 LOCK_TIMEOUT_S = 60.0
 """How long an append waits for the others."""
@@ -24,17 +26,41 @@ def append(path: Path, entries: Sequence[Entry], *, trunk: bool = True, timeout_
     Returns the ids of the new entries. Raises ChangelogError where an entry is not acceptable there, BusyError where
     the lock is not had in ``timeout_s`` seconds and StorageError where the disk refuses; the file is then unchanged.
     """
-    bodies = [render(entry) for entry in entries]
+    return _grow(path, lambda _: entries, trunk, timeout_s)
+
+
+def append_results(path: Path, entry: Results, *, trunk: bool = True, timeout_s: float = LOCK_TIMEOUT_S) -> list[str]:
+    """Record a run; returns the ids of the new entries, none where the file records just this already.
+
+    An earlier entry of the same run (it was resumed since) is retracted first. Errors as `append`.
+    """
+
+    def entries(before: bytes) -> list[Entry]:
+        standing = [record for record in ledger(before, path.name)
+                    if isinstance(record.entry, Results) and record.entry.run == entry.run and not record.retracted]
+        if any(record.entry == entry for record in standing):
+            return []
+        reason = "the run was resumed; its results are recorded again"
+        return [*(Retract(kind="retract", entry=record.id, reason=reason) for record in standing), entry]
+
+    return _grow(path, entries, trunk, timeout_s)
+
+
+def _grow(path: Path, wanted: Callable[[bytes], Sequence[Entry]], trunk: bool, timeout_s: float) -> list[str]:
+    count = 0
 
     def grown(before: bytes) -> bytes:
+        nonlocal count
+        bodies = [render(entry) for entry in wanted(before)]
+        count = len(bodies)
         after = join(before, bodies, len(before))
         found = check(after, before, path=path.name, at="pr", trunk=trunk)
         if found:
-            raise ChangelogError(f"the entry cannot be added to {path}",
-                                 allowed="\n".join(str(item) for item in found), hint=found[0].hint)
+            raise ChangelogError(f"the entry cannot be added to {path}:\n" + "\n".join(f"  {item}" for item in found))
         return after
 
-    return list(split(rewrite(path, grown, timeout_s=timeout_s)).ids[-len(bodies):]) if bodies else []
+    after = rewrite(path, grown, timeout_s=timeout_s)
+    return list(split(after).ids[len(split(after).ids) - count:])
 
 
 def rewrite(path: Path, change: Callable[[bytes], bytes], *, timeout_s: float = LOCK_TIMEOUT_S) -> bytes:

@@ -93,6 +93,7 @@ class MeasuredPoint:
 
     point: str
     fingerprint: str
+    start: str | None
     status: str
     metrics: Mapping[str, float]
     sha256: str
@@ -118,7 +119,7 @@ def results_entry(summary: ResultsSummary) -> Results:
     """The results entry of a run. Raises ChangelogError when it has no point to report."""
     if not summary.points:
         raise ChangelogError(f"run {summary.run} has no point that ended", hint="resume it: `infx sweep --resume RUN`")
-    points = [ResultsPoint(point=item.point, fingerprint=item.fingerprint, status=item.status,
+    points = [ResultsPoint(point=item.point, fingerprint=item.fingerprint, start=item.start, status=item.status,
                            metrics=dict(item.metrics), sha256=item.sha256) for item in summary.points]
     return Results(kind="results", run=summary.run, recipe=summary.recipe, runner=summary.runner,
                    provenance=list(summary.provenance) or ["measured"], harness=summary.harness, points=points)

@@ -54,7 +54,9 @@ def _results(entry: Results) -> list[str]:
 
 
 def _point(point: ResultsPoint) -> str:
-    facts = {"point": word(point.point), "fingerprint": word(point.fingerprint), "status": word(point.status)}
+    facts = {"point": word(point.point), "fingerprint": word(point.fingerprint)}
+    facts |= {"start": quoted(point.start)} if point.start else {}
+    facts["status"] = word(point.status)
     if point.metrics:
         facts["metrics"] = flow({name: number(value) for name, value in point.metrics.items()})
     return flow(facts | {"sha256": quoted(point.sha256)})

@@ -58,7 +58,7 @@ def _line(line: bytes, number: int, path: str) -> Iterator[Finding]:
         return Mark(path, number, _column(line, index))
 
     if _MARKER.fullmatch(line):
-        yield finding(at(0), "C-007", f"conflict marker {line[:40].decode('utf-8', 'replace')!r}")
+        yield _marker(number, line, path)
         return
     if b"\t" in line:
         yield finding(at(line.index(b"\t")), "C-003", "a tab")
@@ -80,6 +80,10 @@ def _line(line: bytes, number: int, path: str) -> Iterator[Finding]:
         yield finding(at(line.index(name)), "C-010", f"the header `- {name.decode()}:` is not at the start of a line")
 
 
+def _marker(number: int, line: bytes, path: str) -> Finding:
+    return finding(Mark(path, number, 1), "C-007", f"conflict marker {line[:40].decode('utf-8', 'replace')!r}")
+
+
 def _column(line: bytes, index: int) -> int:
     return len(line[:index].decode("utf-8", "replace")) + 1
 
@@ -87,10 +91,12 @@ def _column(line: bytes, index: int) -> int:
 def read_span(span: Span, path: str) -> Reading:
     """Read one entry strictly: YAML with unique keys and nothing folded, then the schema of its kind."""
     document, raw = load(span.body.replace(b"\r", b"") + b"\n", path, root="sequence")
-    marked = any(_MARKER.fullmatch(line) for line in span.body.split(b"\n"))
-    found = [_recoded(item, span) for item in raw if item.code != "Y-006" and not marked]
+    marked = [number for number, line in enumerate(span.body.split(b"\n"), span.line) if _MARKER.fullmatch(line)]
+    if marked:
+        return Reading(None, [_marker(number, span.body.split(b"\n")[number - span.line], path) for number in marked])
+    found = [_recoded(item, span) for item in raw if item.code != "Y-006"]
     found += _folded(span, path)
-    if document is None or marked:
+    if document is None:
         return Reading(None, found)
     items = document.value
     if len(items) != 1 or not isinstance(items[0], dict):

@@ -134,6 +134,7 @@ class ResultsPoint(Strict):
 
     point: str = Field(description="Point key.")
     fingerprint: str = Field(description="Fingerprint of its declared facts.")
+    start: str | None = Field(default=None, description="Engine start that measured it.")
     status: Literal["ok", "invalid", "failed", "client-bound", "interrupted"] = Field(description="How it ended.")
     metrics: dict[str, float] = Field(default_factory=dict, description="Headline metrics by name of the metric table.")
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] = Field(description="Hash of its result file.")
