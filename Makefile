@@ -56,6 +56,7 @@ lint: $(VENV)/.installed-lint ## ruff over the Python sources
 
 generated: $(VENV)/.installed ## write every generated file again
 	@$(BIN)/python tools/architecture.py
+	@$(BIN)/python tools/lint_docs.py
 
 clean: ## remove the environments, the local models and caches (never runs/)
 	rm -rf $(VENV) $(ENGINE_VENV) .engines .pytest_cache .ruff_cache .hypothesis

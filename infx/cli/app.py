@@ -17,6 +17,7 @@ from infx.findings import did_you_mean
 COMMANDS: dict[str, tuple[str, str]] = {
     "validate": ("infx.cli.validate", "Check recipes, runner profiles and configs; print every finding at once."),
     "plan": ("infx.cli.plan", "Show the points, servers and engine starts that recipes expand to."),
+    "explain": ("infx.cli.explain", "Say what each point will do before it runs, or what a change changes."),
     "sweep": ("infx.cli.sweep", "Start pinned engines, measure every point of the ladder, store the results."),
     "show": ("infx.cli.show", "Print the table of a run."),
     "plot": ("infx.cli.plot", "Draw throughput against interactivity and latency."),

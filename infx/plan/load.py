@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
@@ -31,10 +31,12 @@ class Checked:
     findings: tuple[Finding, ...]
 
 
-def check_all(tree: Tree, paths: Sequence[Path], cwd: Path) -> Checked:
+def check_all(tree: Tree, paths: Sequence[Path], cwd: Path,
+              more: Callable[[RecipeFile, Catalog], list[Finding]] | None = None) -> Checked:
     """Check the catalog, and the recipes and profiles at ``paths`` (files or folders; none: all of the tree).
 
-    A file outside of the tree is checked as a recipe. Raises UsageError for a path that names none of these.
+    ``more`` is a further check of each recipe file. A file outside of the tree is checked as a recipe. Raises
+    UsageError for a path that names none of these.
     """
     catalog, findings = load_catalog(tree)
     found = [*findings, *recipe_source.duplicate_keys(tree)]
@@ -43,7 +45,8 @@ def check_all(tree: Tree, paths: Sequence[Path], cwd: Path) -> Checked:
         if PurePosixPath(path).parts[0] == "runners":
             said = runner_source.read_runner(home, path)[1]
         else:
-            said = check_file(recipe_source.read_recipe(home, path), catalog)
+            file = recipe_source.read_recipe(home, path)
+            said = [*check_file(file, catalog), *(more(file, catalog) if more else ())]
         found += [replace(one, where=replace(one.where, path=shown)) for one in said]
     return Checked(len(chosen), tuple(sorted(set(found))))
 
