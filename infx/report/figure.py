@@ -65,13 +65,17 @@ class Panel:
 
 @dataclass(frozen=True)
 class Figure:
-    """The whole picture: ``banners`` must be read first; ``left_out`` names every point that is not drawn."""
+    """The whole picture: ``banners`` must be read first.
+
+    ``left_out`` names every point that is not drawn at all, ``gaps`` those that lack a figure of some panel.
+    """
 
     title: str
     banners: tuple[str, ...]
     series: tuple[Series, ...]
     panels: tuple[Panel, ...]
     left_out: tuple[str, ...]
+    gaps: tuple[str, ...]
     notes: tuple[str, ...]
 
     def groups(self) -> dict[str, list[str]]:
@@ -97,8 +101,8 @@ def build_figure(
     )
     title = " · ".join(dict.fromkeys(f"{run.run.recipe}" for run in runs))
     left_out = [line for name, run in zip(names, runs, strict=True) for line in _left_out(run, name, len(runs) > 1)]
-    left_out += _no_figure(panels, runs, names)
-    return Figure(title, _banners(runs, names), tuple(series), panels, tuple(left_out), tuple(_notes(runs)))
+    gaps = tuple(_gaps(panels, runs, names))
+    return Figure(title, _banners(runs, names), tuple(series), panels, tuple(left_out), gaps, tuple(_notes(runs)))
 
 
 def run_names(runs: Sequence[LoadedRun]) -> list[str]:
@@ -181,15 +185,17 @@ def _left_out(run: LoadedRun, name: str, several: bool) -> Iterator[str]:
             yield f"{head}{short(point.key)}: {result.status}, {said}"
 
 
-def _no_figure(panels: Sequence[Panel], runs: Sequence[LoadedRun], names: Sequence[str]) -> Iterator[str]:
+def _gaps(panels: Sequence[Panel], runs: Sequence[LoadedRun], names: Sequence[str]) -> Iterator[str]:
     """Good points that lack one of the figures of a panel, by figure and reason."""
     why: dict[tuple[str, str], list[str]] = {}
     axes = dict.fromkeys(axis for panel in panels for axis in (panel.x, panel.y))
+    total = 0
     for run, name in zip(runs, names, strict=True):
         for point in run.plan.points:
             result = run.chosen(point.key)
             if result is None or result.status is not Status.OK:
                 continue
+            total += 1
             for axis in axes:
                 value = measured(result.visits[0], axis)
                 if value is None or value.value is None:
@@ -197,7 +203,8 @@ def _no_figure(panels: Sequence[Panel], runs: Sequence[LoadedRun], names: Sequen
                     who = f"{name} {short(point.key)}" if len(runs) > 1 else short(point.key)
                     why.setdefault((axis, reason), []).append(who)
     for (axis, reason), points in why.items():
-        yield f"{', '.join(points)}: no {METRICS[axis].title}, {reason}"
+        who = "every good point" if len(points) == total > 1 else ", ".join(points)
+        yield f"{who}: no {METRICS[axis].title}, {reason}"
 
 
 def _notes(runs: Sequence[LoadedRun]) -> Iterator[str]:

@@ -20,15 +20,14 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from infx.report.figure import Dot, Figure, Panel, Series
 from infx.report.labels import Box, place
+from infx.report.palette import COLOURS, MARKERS, ink
 from infx.schema.metrics import METRICS
-
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
-"""Okabe and Ito's palette without yellow, which text on white cannot have (jfly.uni-koeln.de/color)."""
-
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 
 LABELLED = 40
 """Dots a panel up to which every dot carries its concurrency; beyond, only the ends of each series do."""
+
+LISTED = 14
+"""Points named under a picture; further ones are only counted."""
 
 WIDTH, PANEL_HEIGHT = 15.0, 4.4
 LINE = 0.19
@@ -82,12 +81,13 @@ def _compose(figure: Figure) -> Canvas:
 
 def _foot(figure: Figure) -> list[str]:
     lines = [line for note in figure.notes for line in textwrap.wrap(note, 200)]
-    if figure.left_out:
-        lines.append(f"Not drawn ({len(figure.left_out)}):")
-        for entry in figure.left_out[:16]:
+    for title, entries in (("Not drawn", figure.left_out), ("Missing in a panel", figure.gaps)):
+        if entries:
+            lines.append(f"{title} ({len(entries)}):")
+        for entry in entries[:LISTED]:
             lines += textwrap.wrap(entry, 195, initial_indent="  – ", subsequent_indent="    ", max_lines=2)
-        if len(figure.left_out) > 16:
-            lines.append(f"  – and {len(figure.left_out) - 16} more, which `infx show` lists")
+        if len(entries) > LISTED:
+            lines.append(f"  – and {len(entries) - LISTED} more, which `infx show` lists")
     return lines
 
 
@@ -198,7 +198,7 @@ def _label(axes: Axes, shown: list[tuple[Series, tuple[Dot, ...]]]) -> None:
         x, y = back.transform((spot.x, spot.y))
         axes.annotate(
             text, (dot.x, dot.y), xytext=(x, y), textcoords="data", fontsize=size, ha="center", va="center_baseline",
-            color=_ink(_colour(series)), zorder=4, path_effects=[withStroke(linewidth=1.6, foreground="white")],
+            color=ink(_colour(series)), zorder=4, path_effects=[withStroke(linewidth=1.6, foreground="white")],
             gid=f"label-{series.label}-c{text}".replace(" ", "-"),
             arrowprops={"arrowstyle": "-", "color": _colour(series), "linewidth": 0.5, "shrinkA": 0, "shrinkB": 2}
             if spot.led else None,
@@ -222,9 +222,4 @@ def _colour(series: Series) -> str:
 
 
 def _marker(series: Series) -> str:
-    return MARKERS[series.marker % len(MARKERS)]
-
-
-def _ink(colour: str) -> str:
-    """The colour darkened for text on white."""
-    return "#" + "".join(f"{int(int(colour[i:i + 2], 16) * 0.68):02x}" for i in (1, 3, 5))
+    return MARKERS[series.marker % len(MARKERS)][0]

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
+from infx.measure.columns import COLUMNS, PHASES
+from infx.measure.table import RequestTable
 from infx.results.store import RunStore
 from infx.schema.metrics import METRICS
 from infx.schema.plan import Block, FixedWorkload, Plan, Point
 from infx.schema.recipe import Dataset, Stop
 from infx.schema.result import Observed, Reason, Run, Start, Status, Value, Visit, Window
 from infx.schema.settings import Parallel, ServerConfig
+from infx.workload.session import Phase
 
 BORN = 1_796_115_600.0
 """2026-12-01T09:00:00Z, when every synthetic run is made."""
@@ -117,9 +122,24 @@ def visit(figures: dict[str, float | None], status: str = "ok", reason: str | No
     return Visit(**{**facts, **changes})
 
 
+def requests(tpot_ms: float, ttft_ms: float, count: int = 60, tokens: int = 17, streams: int = 4) -> RequestTable:
+    """A closed loop of ``count`` equal requests over ``streams``, one token a read, each measured and good."""
+    rows = {name: np.zeros(count, dtype=code) for name, code in COLUMNS.items()}
+    life = ttft_ms + (tokens - 1) * tpot_ms
+    sent = 1e9 + (np.arange(count) // streams) * life * 1e6 + (np.arange(count) % streams) * 1e3
+    rows["sent_ns"] = rows["scheduled_ns"] = sent.astype("q")
+    rows["first_ns"] = (sent + ttft_ms * 1e6).astype("q")
+    rows["last_ns"] = rows["end_ns"] = (sent + life * 1e6).astype("q")
+    rows["output_tokens"][:], rows["output_asked"][:], rows["first_tokens"][:] = tokens, tokens, 1
+    rows["phase"][:] = PHASES.index(Phase.MAIN)
+    reads = rows["first_ns"][:, None] + (np.arange(tokens) * tpot_ms * 1e6).astype("q")[None, :]
+    offsets = np.arange(count + 1, dtype=np.int64) * tokens
+    return RequestTable(rows, offsets, reads.reshape(-1), np.ones(count * tokens, dtype="i"))
+
+
 def write(
     parent: Path, name: str = "20261201T090000Z-demo-000001", *, failed=(), skipped=(), speed: float = 1.0,
-    simulated: bool = True, run_changes: dict | None = None, **plan_changes,
+    simulated: bool = True, columns: bool = False, run_changes: dict | None = None, **plan_changes,
 ) -> Path:
     """A whole run folder below ``parent``; ``failed`` and ``skipped`` hold ends of point keys."""
     made = plan(**plan_changes)
@@ -138,5 +158,6 @@ def write(
                     bad = visit({}, "failed", "engine-died", window=None, counts={"sent": 3, "failed": 3})
                     store.append_visit(point, id_, bad)
                 else:
-                    store.append_visit(point, id_, visit(figures), b"columns")
+                    table = requests(figures["tpot-p50"], figures["ttft-p50"]).to_bytes() if columns else b"columns"
+                    store.append_visit(point, id_, visit(figures), table)
         return store.paths.root
