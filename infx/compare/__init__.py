@@ -1,0 +1,1 @@
+"""Judgements between results: verdicts, noise floors, frontiers, coverage and claims."""
