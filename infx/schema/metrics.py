@@ -143,6 +143,32 @@ def _load() -> list[Metric]:
     ]
 
 
+def _agentic() -> list[Metric]:
+    """Figures of sessions; hit classes are by the share of the prompt that an unbounded prefix cache would hold."""
+    return [
+        Metric("ttft-cold-p50", "ms", "ttft of prompts of which nothing can be cached", "p50", "lower",
+               "TTFT, median, cold", ".2f", 0.10),
+        Metric("ttft-part-p50", "ms", "ttft of prompts of which less than 90 % can be cached", "p50", "lower",
+               "TTFT, median, part cached", ".2f", 0.10),
+        Metric("ttft-warm-p50", "ms", "ttft of prompts of which at least 90 % can be cached", "p50", "lower",
+               "TTFT, median, warm", ".2f", 0.10),
+        Metric("hit-share-reported", "", "cached ÷ prompt tokens by the usage of each answer", "share", "neither",
+               "Prefix hit rate, reported", ".2%"),
+        Metric("new-input-length-mean", "tokens", "prompt tokens beyond an unbounded prefix cache", "mean", "neither",
+               "Mean new prompt tokens", ",.1f"),
+        Metric("sessions-measured", "sessions", "sessions with a measured request", "count", "neither", "Sessions",
+               ",.0f"),
+        Metric("session-turns-mean", "requests", "measured requests a session", "mean", "neither",
+               "Turns a session, measured", ".1f"),
+        Metric("session-interactivity-median", "tok/s/user", "tokens after the first ÷ decode time of a session",
+               "p50", "higher", "Interactivity of a session, median", ".1f", 0.02),
+        Metric("session-ttft-median", "ms", "mean TTFT of a session", "p50", "lower", "TTFT of a session, median",
+               ".2f", 0.10),
+        Metric("lanes-busy-mean", "lanes", "lanes with a request in flight over the window", "mean", "neither",
+               "Busy lanes", ".1f"),
+    ]
+
+
 def _engine() -> list[Metric]:
     """Figures from the engine's own counters at both ends of the window."""
     return [
@@ -192,7 +218,7 @@ def _costs() -> list[Metric]:
 
 METRICS: dict[str, Metric] = {
     metric.name: metric
-    for group in (_rates(), _latencies(), _interactivities(), _counts(), _load(), _engine(), _costs())
+    for group in (_rates(), _latencies(), _interactivities(), _counts(), _agentic(), _load(), _engine(), _costs())
     for metric in group
 }
 """Every metric by its name, in the order in which tables list them."""
