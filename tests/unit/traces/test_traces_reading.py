@@ -319,3 +319,10 @@ def test_the_shipped_trace_is_whole():
 
 def test_codes_are_gapless():
     assert list(CODES) == [f"T-{n:03}" for n in range(1, len(CODES) + 1)]
+
+
+def test_every_code_is_on_its_page():
+    page = (Path(__file__).parents[3] / "docs" / "traces.md").read_text(encoding="utf-8")
+    for code, (severity, title) in CODES.items():
+        (row,) = [line for line in page.splitlines() if line.startswith(f"| {code} |")]
+        assert str(severity) in row and title in row
