@@ -72,6 +72,9 @@ class Pool:
             subprocess.Popen(
                 [sys.executable, "-m", "infx.run.load.pool", str(theirs.fileno())],
                 pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": path},
+                # A session is a scheduling group (sched_autogroup): in the caller's, the worker would pay for
+                # whatever else runs there, and was seen to wait for a second beside a busy engine.
+                start_new_session=True,
             )  # fmt: skip
         )
         theirs.close()
