@@ -91,7 +91,10 @@ stop_all() {
 case $VERB in
   install) install_missing "$BASE/log/apt.log" dockerd=docker.io containerd=containerd runc=runc docker=docker.io \
     docker-registry=docker-registry busybox=busybox-static curl=curl ;;
-  start) start_registry && start_daemon && echo "export DOCKER_HOST=$DOCKER_HOST" ;;
+  start)
+    start_registry
+    start_daemon
+    echo "export DOCKER_HOST=$DOCKER_HOST" ;;
   push) push_image "$3" "$4" ;;
   env) echo "export DOCKER_HOST=$DOCKER_HOST" ;;
   status) for name in registry docker; do
