@@ -22,6 +22,7 @@ from infx.run.load.control import Controller, Ending, Progress, Stage
 from infx.run.load.health import WorkerHealth
 from infx.run.load.pool import Pool
 from infx.run.load.records import Batch
+from infx.run.load.retokenise import retokenise
 from infx.run.load.spec import LoadSpec
 from infx.run.load.worker import Worker
 from infx.workload.lanes import LaneSource
@@ -202,6 +203,7 @@ class _Run:
         rows = {row: text for worker, found in texts.items()
                 for row, text in zip(np.flatnonzero(table["worker"] == worker)[list(found)].tolist(), found.values(),
                                      strict=True)}  # fmt: skip
+        table = retokenise(table, rows, self.spec)
         seconds = {"ramp": (opened - self.began_ns) / 1e9, "window": (closed - opened) / 1e9,
                    "drain": (ended_ns - closed) / 1e9}  # fmt: skip
         messages: dict[str, str] = {}

@@ -21,8 +21,8 @@ _LAST_CHUNK = b"0\r\n\r\n"
 class Exchange(Protocol):
     """What a connection tells about the response it receives."""
 
-    def body(self, ns: int, data: bytes) -> None:
-        """Bytes of the body of a response with status 200, from the read stamped ``ns``."""
+    def body(self, ns: int, data: bytes) -> bool:
+        """Bytes of the body of a response with status 200, from the read stamped ``ns``; False: it is broken."""
 
     def ended(self, ns: int, status: int, failure: Outcome | None, reusable: bool) -> None:
         """The response is over: ``failure`` None when its HTTP message was complete and its status 200."""
@@ -47,7 +47,7 @@ class Connection(asyncio.Protocol):
         self._exchange: Exchange | None = None
         self._reads: list[tuple[int, bytes]] = []
         self._queued = False
-        self._complete = self._keep_alive = False
+        self._complete = self._keep_alive = self._broken = False
         self._until_close = True
         self._headers_complete = False
         self._error_body = b""
@@ -90,7 +90,7 @@ class Connection(asyncio.Protocol):
     def send(self, request: bytes, exchange: Exchange) -> int:
         """Write ``request`` and return the time just before its first byte was written."""
         self._exchange = exchange
-        self._complete = self._headers_complete = False
+        self._complete = self._headers_complete = self._broken = False
         self._until_close = True
         self._error_body = b""
         self.received = False
@@ -124,6 +124,9 @@ class Connection(asyncio.Protocol):
                 return len(reads)
             if self._complete:
                 self._conclude()
+            elif self._broken:
+                self._finish(Outcome.ERROR_EVENT)
+                return len(reads)
         if self._lost and self._exchange is not None:
             self._end_of_input()
         return len(reads)
@@ -153,7 +156,7 @@ class Connection(asyncio.Protocol):
 
     def on_body(self, data: bytes) -> None:
         if self._parser.get_status_code() == 200:
-            self._exchange.body(self._now, data)
+            self._broken = not self._exchange.body(self._now, data)
         elif len(self._error_body) < 500:
             self._error_body += data
 

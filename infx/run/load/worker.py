@@ -39,7 +39,7 @@ class Snapshot:
     failed: int = 0
     failures_in_a_row: int = 0
     measured_started: int = 0  # phase main, sent in the window
-    measured_ended: int = 0
+    measured_ended: int = 0  # of those, ended well
     tokens: int = 0  # received since the start
     outstanding: int = 0  # measured requests in flight
     close_known: bool = False
@@ -64,9 +64,10 @@ class Flight:
         self.connection: Connection | None = None
         self.data = b""
 
-    def body(self, ns: int, data: bytes) -> None:
+    def body(self, ns: int, data: bytes) -> bool:
         self.reads += 1
         self.worker.monitor.events += self.response.read(ns, data)
+        return not self.response.error
 
     def ended(self, ns: int, status: int, failure: Outcome | None, reusable: bool) -> None:
         self.worker.exchange_ended(self, ns, status, failure, reusable)
@@ -100,7 +101,7 @@ class Worker:
         self._tasks: set[asyncio.Task[None]] = set()
         self._stopping = False
         self._begun = False
-        self._crashed: Exception | None = None
+        self._crashed: BaseException | None = None
         self._stop = asyncio.Event()
 
     # -- life --------------------------------------------------------------------------------------------
@@ -130,7 +131,7 @@ class Worker:
         """A fault in a callback of ours (or of the workload) must end the load, not stall a lane."""
         error = context.get("exception")
         if self._crashed is None:
-            self._crashed = error if isinstance(error, Exception) else LoadError(str(context.get("message")))
+            self._crashed = error if isinstance(error, BaseException) else LoadError(str(context.get("message")))
         self.stop()
 
     def stop(self) -> None:
@@ -341,10 +342,9 @@ class Worker:
         )  # fmt: skip
         state.ended += 1
         state.tokens += max(0, flight.response.count)
-        state.measured_ended += measured
+        state.measured_ended += measured and outcome is Outcome.OK
         lane = request.lane
         self._pending[lane] -= 1
-        self._ended_once.add(lane)
         extra = 0.0
         if outcome.failed:
             state.failed += 1
@@ -352,9 +352,12 @@ class Worker:
             state.last_failure = f"{outcome.label}: {message or flight.response.error_text}".rstrip(": ")
             self._lane_failures[lane] = self._lane_failures.get(lane, 0) + 1
             # The first failure is refilled at once; a lane that fails again and again must not spin.
+            if self._lane_failures[lane] >= 3:
+                self._ended_once.add(lane)  # others must not wait for a lane that never succeeds
             if self._lane_failures[lane] > 1:
-                extra = min(1.0, 0.01 * 2 ** min(self._lane_failures[lane], 7))
+                extra = min(0.25, 0.005 * 2 ** min(self._lane_failures[lane], 6))
         elif outcome is Outcome.OK:
+            self._ended_once.add(lane)
             state.failures_in_a_row = 0
             self._lane_failures.pop(lane, None)
         if not self._stopping:
