@@ -55,7 +55,8 @@ lint: $(VENV)/.installed-lint ## ruff over the Python sources
 	@$(BIN)/ruff check infx tests tools
 
 generated: $(VENV)/.installed ## write every generated file again
-	@$(BIN)/python tools/architecture.py
+	@$(BIN)/python tools/generate.py
+	@$(BIN)/python tools/lint_docs.py
 	@$(BIN)/python tools/lint_docs.py
 
 clean: ## remove the environments, the local models and caches (never runs/)
