@@ -16,6 +16,7 @@ import subprocess
 import sys
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
+from time import perf_counter_ns
 from typing import Any
 
 import uvloop
@@ -90,7 +91,7 @@ class Pool:
             except (EOFError, OSError) as error:
                 self.__exit__()
                 raise LoadError(f"load worker {number} died at its start") from error
-        self._tell("go")
+        self._tell("go", perf_counter_ns())
 
     def _tell(self, *message: object) -> None:
         for number, pipe in enumerate(self._pipes):
@@ -147,7 +148,7 @@ async def _work(pipe: Connection) -> None:
     spec, source, lanes, number, count = pipe.recv()
     worker = Worker(spec, source, lanes, number=number, workers=count)
     pipe.send(("ready", None))
-    pipe.recv()
+    worker.began_ns = pipe.recv()[1]
     worker.monitor.watch_gc()
     loop = asyncio.get_running_loop()
     loading = asyncio.create_task(worker.run())

@@ -84,6 +84,7 @@ class Worker:
         self.number, self.workers = number, workers
         self.monitor = Monitor()
         self.records = Records(number)
+        self.began_ns = 0  # when arrivals of an open loop count from (0: from the call of ``run``)
         self.open_ns, self.close_ns = _NEVER, _NEVER
         self.state = Snapshot(lanes=len(self.lanes))
         self._encoder = Encoder(spec)
@@ -189,7 +190,7 @@ class Worker:
 
     async def _arrive(self) -> None:
         """Open loop: every arrival is a lane of its own, started when its time has come."""
-        began = perf_counter_ns()
+        began = self.began_ns or perf_counter_ns()
         for index, at in enumerate(arrival_times(self.spec.arrivals)):
             if index % self.workers != self.number:
                 continue
@@ -197,6 +198,8 @@ class Worker:
             wait = (due - perf_counter_ns()) / 1e9
             if wait > 0:
                 await asyncio.sleep(wait)
+            while perf_counter_ns() < due:  # the loop's timers have a resolution of 1 ms and may be early
+                await asyncio.sleep(0)
             if self._stopping:
                 return
             self._pending[index] = 0
@@ -219,7 +222,11 @@ class Worker:
 
         def fire() -> None:
             self._timers.discard(timer)
-            if not self._stopping:
+            if self._stopping:
+                return
+            if perf_counter_ns() < scheduled_ns:  # timers of 1 ms resolution may be early
+                self._loop.call_soon(fire)
+            else:
                 self._start(request, scheduled_ns)
 
         timer = self._loop.call_later(wait, fire)

@@ -69,7 +69,8 @@ def test_without_usage_tokens_are_retokenised_and_flagged_or_unknown(oracle) -> 
 
 
 def test_role_only_first_event_is_no_first_token(oracle) -> None:  # P3
-    output = oracle(scripts.role_only(0.3, 3)).load(concurrency=1, window=WindowRule(minimum_requests=2, cap_s=20), osl=3)
+    rule = WindowRule(minimum_requests=2, cap_s=20)
+    output = oracle(scripts.role_only(0.3, 3)).load(concurrency=1, window=rule, osl=3)
     each = per_request(output.table)
     assert np.nanmin(each.ttft_ms) >= 300
     assert set(output.table["empty_first"][output.table.ok]) == {1}
