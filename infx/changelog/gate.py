@@ -109,7 +109,9 @@ def _region(old: Split, new: Split, path: str) -> list[Finding]:
             blanks = _blanks(head[above.body_end:above.end])
             found.append(_gap(new, above, f"{blanks} before the entry of line {below.line}", path))
     if not head.endswith(b"\n"):
-        found.append(finding(Mark(path, new.line_at(len(head)), 0), "C-001", "the file does not end with a newline"))
+        last = head.rpartition(b"\n")[2].decode("utf-8", "replace")
+        where = Mark(path, new.line_at(len(head)), len(last) + 1)
+        found.append(finding(where, "C-001", "the file does not end with a newline"))
     elif fresh and head[fresh[-1].body_end:] != b"\n":
         found.append(_gap(new, fresh[-1], f"{_blanks(head[fresh[-1].body_end:])} at the end of the file", path))
     return found

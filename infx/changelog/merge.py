@@ -138,14 +138,17 @@ class _Own:
 
     def _drop_landed(self) -> None:
         """Take what the trunk has gained out of both the ancestor's and the joining side's own entries."""
-        for entries, telling in ((self.old, False), (self.new, True)):
+        known: set[bytes] = set()
+        for entries in (self.old, self.new):
             left = list(self.landed)
             for body in list(entries):
                 same = twin(body, left)
                 if same is not None:
                     left.remove(same)
                     entries.remove(body)
-                    if telling and same != body:
+                    if entries is self.old:
+                        known.add(body)
+                    elif same != body and body not in known:
                         self.notes.append(f"the entry {title(body)!r} is on the trunk, its link filled in: kept once")
 
     def _edit(self, was: bytes, now: bytes, before: list[bytes]) -> None:

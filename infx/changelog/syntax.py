@@ -125,7 +125,8 @@ def _model(document: Document, span: Span, path: str) -> tuple[Entry | None, lis
 
 def _recoded(item: Finding, span: Span) -> Finding:
     code = "C-009" if item.code == "Y-012" else "C-008"
-    return finding(_shifted(item.where, span), code, item.message, "" if code == "C-009" else item.hint)
+    message = re.sub(r"\bline (\d+)", lambda match: f"line {int(match[1]) + span.line - 1}", item.message)
+    return finding(_shifted(item.where, span), code, message, "" if code == "C-009" else item.hint)
 
 
 def _shifted(mark: Mark, span: Span) -> Mark:
