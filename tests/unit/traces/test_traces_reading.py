@@ -244,6 +244,11 @@ def test_mooncake_requests_that_extend_another_are_its_next_turn():
     assert first.scope is Scope.GLOBAL and first.tree is third.tree and first.block_size == 512
 
 
+def test_a_mooncake_request_without_room_for_the_answer_is_no_next_turn():
+    result = reading(mooncake((0, 1100, 500, [0, 1, 2]), (500, 1500, 5, [0, 1, 3])))
+    assert [s.turns for s in result.corpus.sessions] == [1, 1]
+
+
 def test_mooncake_sessions_may_be_named():
     row = {"timestamp": 0, "input_length": 600, "output_length": 5, "hash_ids": [0, 9]}
     rows = [{**row, "timestamp": at, "session_id": name} for at, name in ((0, "a"), (7, "b"), (9, "a"))]

@@ -103,13 +103,28 @@ def test_prompts_share_exactly_the_tokens_of_shared_blocks():
 
 def test_partial_block_with_an_id_shares_its_part():
     tree = BlockTree()
-    turns = (Turn(tree.add([1, 2]), 24, 2), Turn(tree.add([1, 2]), 24, 2), Turn(tree.add([1, 2, 3]), 48, 2))
+    leaves = [tree.add(ids) for ids in ([1, 2], [1, 2], [1, 2, 3], [1, 2, 3])]
+    turns = tuple(Turn(leaf, tokens, 2) for leaf, tokens in zip(leaves, (24, 24, 48, 50), strict=True))
     source = replay([Session("s", 16, (Stream("main", turns),), tree)], start=(0.0, 0.0), cache_block=4)
     first = source.start(0)[0].request
     second = source.finished(first, None)[0].request
     third = source.finished(second, None)[0].request
     assert list(first.prompt_ids) == list(second.prompt_ids) == list(third.prompt_ids[:24])
+    fourth = source.finished(third, None)[0].request
     assert (second.cached_tokens, third.cached_tokens) == (20, 24)  # never the whole prompt
+    assert fourth.cached_tokens == 48
+
+
+def test_the_unnamed_end_of_a_prompt_is_shared_with_nobody_and_repeats_nothing():
+    tree = BlockTree()
+    leaf = tree.add([1])
+    agent = Stream("agent", (Turn(leaf, 79, 1),), 0, 0)
+    source = replay([Session("s", 16, (Stream("main", (Turn(leaf, 79, 1),) * 2), agent), tree)], start=(0.0, 0.0))
+    first = source.start(0)[0].request
+    others = [due.request for due in source.finished(first, None)]
+    ends = [tuple(r.prompt_ids[at : at + 16]) for r in (first, *others) for at in (16, 32, 48, 64)]
+    assert len(others) == 2 and len(set(ends)) == 12
+    assert all(list(r.prompt_ids[:16]) == list(first.prompt_ids[:16]) for r in others)
 
 
 @pytest.mark.parametrize("live", [False, True])
@@ -134,6 +149,19 @@ def test_live_answers_stand_where_the_recorded_ones_did():
     recorded = replay([session(wait=0.0)], start=(0.0, 0.0))
     again = recorded.finished(recorded.start(0)[0].request, [7, 8, 9])[0].request
     assert list(again.prompt_ids[37:40]) != [7, 8, 9] and not again.need_ids
+
+
+def test_live_answers_are_found_again_after_the_conversation_left_them():
+    tree = BlockTree()
+    leaves = [tree.add(ids) for ids in ([1, 2], [1, 2, 3, 4], [9], [1, 2, 3, 4])]
+    turns = tuple(Turn(leaf, tokens, 20) for leaf, tokens in zip(leaves, (40, 70, 30, 70), strict=True))
+    source = replay([Session("s", 16, (Stream("main", turns),), tree)], live=True, start=(0.0, 0.0))
+    sent = [source.start(0)[0].request]
+    while len(sent) < 4:
+        sent += [due.request for due in source.finished(sent[-1], range(200, 220))]
+    assert list(sent[1].prompt_ids[40:60]) == list(range(200, 220))
+    assert list(sent[3].prompt_ids[:64]) == list(sent[1].prompt_ids[:64])
+    assert sent[3].cached_tokens == 64
 
 
 def test_a_failed_live_turn_keeps_the_recorded_answer():

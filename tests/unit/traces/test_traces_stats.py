@@ -91,6 +91,14 @@ def test_equal_ids_of_two_local_sessions_share_nothing_and_of_global_ones_do():
         assert gathered.hit_rate() == rate
 
 
+def test_sessions_of_global_scope_are_served_by_their_start():
+    tree, gathered = BlockTree(), TraceStats()
+    gathered.add(session("late", [Turn(tree.add([1, 2]), 25, 1)], tree, Scope.GLOBAL, 5.0))
+    gathered.add(session("early", [Turn(tree.add([1, 2, 3]), 35, 1)], tree, Scope.GLOBAL, 4.0))
+    gathered.finish()
+    assert sorted(gathered.columns["new-tokens"]) == [5, 35]
+
+
 def test_requests_of_sub_agents_are_served_in_recorded_order():
     tree = BlockTree()
     main = (Turn(tree.add([1]), 15, 1), Turn(tree.add([1, 2, 3]), 35, 1, 0.0, 30.0))
