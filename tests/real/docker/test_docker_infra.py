@@ -1,9 +1,15 @@
 """The daemon and registry of tests/infra behave as production ones do in what infx relies on."""
 
+import json
 import re
 import socket
 import subprocess
+import sys
+import time
 from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
 
 IMAGE = "vllm/vllm-openai-rocm:nightly-0123abc"
 NAME = IMAGE.split(":")[0]
@@ -67,6 +73,49 @@ def test_a_container_dies_by_signal_and_is_found_by_label(docker):
         assert state.stdout.strip() == "exited 137 false"
     finally:
         docker("rm", "-f", container)
+
+
+def test_the_simulator_is_the_engine_inside(docker):
+    """The very argv of the headline recipe, in a container that has nothing of its own but the entry point."""
+    root, prefix = Path(__file__).parents[3], Path(sys.base_prefix)
+    key = "dsv41flash-fp4-mi355x-vllm-agentic-dspark"
+    planned = subprocess.run(
+        [sys.executable, "-m", "infx.cli", "plan", key, "--only", "tp2/c1", "--json"],
+        cwd=root, check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    [server] = json.loads(planned.stdout)[0]["servers"].values()
+    docker.push(IMAGE, "first")
+    docker("pull", IMAGE)
+    port = free_port()
+    mounts = {"/usr", str(prefix), str(Path(sys.prefix).resolve()), str(root)}
+    words = ["run", "--detach", "--network", "host", "--env", f"INFX_TEST_PYTHON={sys.executable}"]
+    words += [word for mount in sorted(mounts) for word in ("--volume", f"{mount}:{mount}:ro")]
+    settings = {**server["env"], "INFX_SIM_HARDWARE": "mi355x", "INFX_SIM_IMAGE": server["image"]}
+    words += [word for name, value in settings.items() for word in ("--env", f"{name}={value}")]
+    argv = [*server["argv"][1:], "--host", "127.0.0.1", "--port", str(port)]
+    container = docker(*words, "--workdir", str(root), IMAGE, *argv).stdout.strip()
+    try:
+        version = poll(docker, container, f"http://127.0.0.1:{port}/version")
+        assert "sim" in version
+        docker("stop", "--time", "20", container)
+        assert docker("inspect", container, "--format", "{{.State.ExitCode}}").stdout.strip() == "0"
+    finally:
+        docker("rm", "-f", container)
+
+
+def poll(docker, container: str, url: str) -> str:
+    """The body of ``url`` as soon as it answers; fails with the log when the container has ended or never does."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            with urlopen(url, timeout=5) as reply:
+                return reply.read().decode()
+        except OSError:
+            if docker("inspect", container, "--format", "{{.State.Running}}").stdout.strip() != "true":
+                break
+            time.sleep(0.1)
+    done = docker("logs", container)
+    pytest.fail(f"no answer at {url}:\n{done.stdout}{done.stderr}")
 
 
 def test_stopping_leaves_neither_process_nor_mount(docker, tmp_path, monkeypatch):
