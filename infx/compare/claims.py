@@ -14,11 +14,13 @@ from pathlib import Path
 
 import numpy as np
 
+from infx.compare.ab import schedule_of
 from infx.compare.estimate import Estimate
 from infx.compare.sides import Side, axes_of, evidence
 from infx.compare.verdict import DEFAULT_METRICS, LEVEL, Cell, Options, open_cell
 from infx.measure.stats.distributions import t_tail
 from infx.measure.stats.family import holm
+from infx.measure.stats.sequential import look_levels
 from infx.measure.stats.starts import p_equivalent
 from infx.schema.changelog import Expect
 
@@ -51,7 +53,7 @@ def judge(
     """Judge one claim about ``second`` against ``first`` (sides already chosen by the claim's arms).
 
     ``hash_of`` gives the sha256 of a result file. Points that a plan names and that were not measured count as
-    selected and leave the claim unproven.
+    selected and leave the claim unproven. Of an A/B that may stop early, a claim spends what its latest look may.
     """
     options = options or Options()
     metrics = DEFAULT_METRICS if claim.metric == "all" else (claim.metric,)
@@ -63,6 +65,7 @@ def judge(
         return Judged(claim, Outcome.UNPROVEN, "it selects no point that was measured or planned")
     cells = {f"{label} {metric}": open_cell(label, metric, first, second, options)
              for label in labels for metric in metrics}
+    level = _level(labels, first, second, level)
     seen = evidence([m for side in (first, second) for label in labels for m in side.points.get(label, ())], hash_of)
     estimates = {name: cell for name, cell in cells.items() if isinstance(cell, Estimate)}
     against = _contrary(claim.verdict, list(estimates.values()))
@@ -77,6 +80,25 @@ def judge(
     if reasons:
         return Judged(claim, Outcome.UNPROVEN, "; ".join(reasons), tuple(cells), seen)
     return Judged(claim, Outcome.MET, "; ".join(f"{n} {_figure(e)}" for n, e in estimates.items()), tuple(cells), seen)
+
+
+def judge_all(
+    claims: Sequence[Expect], baseline: Side | None, run: Callable[[str | None], Side], options: Options | None = None,
+    *, hash_of: Callable[[Path], str] = lambda path: "",
+) -> list[Judged]:
+    """Judge an entry's claims. ``run`` gives an arm of the new results (None: the base) as a side.
+
+    A claim with ``against`` is judged between two arms of the new results, any other against ``baseline``; without
+    one it is unproven.
+    """
+    judged = []
+    for claim in claims:
+        first = run(claim.against) if claim.against is not None else baseline
+        if first is None:
+            judged.append(Judged(claim, Outcome.UNPROVEN, "there are no results to compare with"))
+            continue
+        judged.append(judge(claim, first, run(claim.arm), options, hash_of=hash_of))
+    return judged
 
 
 def all_met(judged: Sequence[Judged]) -> bool:
@@ -94,6 +116,19 @@ def _selected(claim: Expect, first: Side, second: Side) -> tuple[list[str], list
     lost = [label for side in (first, second) for label in side.missing
             if label not in labels and _names(claim, label)]
     return labels, list(dict.fromkeys(lost))
+
+
+def _level(labels: Sequence[str], first: Side, second: Side, level: float) -> float:
+    """What a claim may spend at this moment: an interleaved A/B is looked at several times and pays for each."""
+    schedule_at = schedule_of(first, second)
+    allowed = []
+    for label in labels:
+        schedule = schedule_at(label)
+        have = min(len(first.good(label)), len(second.good(label)))
+        if len(schedule) > 1 and have >= schedule[0]:
+            spent = dict(zip(schedule, look_levels(schedule, level), strict=True))
+            allowed.append(spent[max(n for n in schedule if n <= have)])
+    return min(allowed, default=level)
 
 
 def _names(claim: Expect, label: str) -> bool:

@@ -25,10 +25,16 @@ def change_text(improvement: float | None) -> str:
 
 def figure_text(e: Estimate) -> str:
     """``430.1 → 576.4 (+34.0%)`` in the metric's own format."""
-    style = METRICS[e.metric].format.replace(",", "")
-    text = f"{e.first.centre:{style}} → {e.second.centre:{style}}"
+    text = f"{value_text(e.metric, e.first.centre)} → {value_text(e.metric, e.second.centre)}"
     change = change_text(e.improvement if e.improvement is not None else e.change)
     return f"{text} ({change})" if change else text
+
+
+def value_text(metric: str, value: float) -> str:
+    """A value in the metric's format without thousands marks; times from 100 ms on with one decimal."""
+    known = METRICS[metric]
+    style = ".1f" if known.unit == "ms" and value >= 100 else known.format.replace(",", "")
+    return f"{value:{style}}"
 
 
 def interval_text(e: Estimate) -> str:
@@ -83,7 +89,7 @@ def _cell(cell: Cell) -> str:
 def _details(comparison: Comparison) -> str:
     lines = ["<details><summary>Intervals, starts and reasons</summary>\n"]
     for curve in comparison.curves:
-        lines.append(f"{curve.curve}: {curve.statements} statements, correction: {curve.correction}.\n")
+        lines.append(f"{curve.curve}: {counted(curve.statements)}, correction: {curve.correction}.\n")
         for cell in curve.cells:
             lines.append(f"- {cell_sentence(cell)}")
         lines.append("")
@@ -101,6 +107,11 @@ def cell_sentence(cell: Cell) -> str:
     starts = f"{len(e.first.values)} and {len(e.second.values)} starts"
     margin = f", margin {e.margin:.1%}" if e.margin is not None else ""
     return f"{head}: {figure_text(e)}, alone {interval_text(e)}, {starts}{margin}: {cell.verdict}{why}"
+
+
+def counted(statements: int) -> str:
+    """``1 statement``, ``7 statements``."""
+    return f"{statements} statement{'' if statements == 1 else 's'}"
 
 
 def _messages(reasons: Iterable[Reason]) -> str:

@@ -78,7 +78,11 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side: its measurements by point label, in ladder order, and the points that it planned and lacks."""
+    """One side: its measurements by point label, in ladder order, and the points that it planned and lacks.
+
+    ``planned_starts`` says in how many starts one run's plan measures a point (0 for several runs): more than one
+    makes the run an interleaved A/B, whose schedule of looks follows from that number.
+    """
 
     name: str
     points: Mapping[str, tuple[Measured, ...]]
@@ -103,11 +107,12 @@ def side_of(name: str, runs: Iterable[LoadedRun], arm: str | None = None, rerun:
     """
     points: dict[str, list[Measured]] = {}
     planned: dict[str, int] = {}
+    runs = list(runs)
     for loaded in runs:
         facts, starts = _planned(loaded.plan, arm)
         for key, fact in facts.items():
             points.setdefault(fact.label, [])
-            planned[fact.label] = planned.get(fact.label, 0) + starts.get(key, 0)
+            planned[fact.label] = starts.get(key, 0) if len(runs) == 1 else 0
         for result in loaded.results:
             if result.point in facts:
                 points[facts[result.point].label].append(_measured(loaded, result, facts[result.point]))

@@ -1,0 +1,191 @@
+"""An A/B of two arms: engine starts interleaved so that drift falls on both, what it costs, when it may stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from infx.compare.sides import Facts, Side
+from infx.compare.verdict import DEFAULT_METRICS, Comparison, Verdict
+from infx.errors import UsageError
+from infx.measure.stats.power import Question, smallest_gain, starts_for_gain, starts_for_margin
+from infx.measure.stats.sequential import looks
+from infx.measure.stats.starts import Spread
+from infx.schema.metrics import METRICS
+from infx.schema.plan import Block, FixedWorkload, Plan, Point
+
+READY_GUESS_S = 300.0
+"""Seconds from launch to the first token where no earlier start of the recipe tells."""
+
+SPREADS = (0.005, 0.01, 0.02, 0.04)
+"""Start-to-start spreads that are planned for where no floor is stored."""
+
+LEAST_PLANNED = 2
+
+
+def interleave(plan: Plan, repeats: int) -> Plan:
+    """``plan`` (two arms) with every block ``repeats`` times, arms in ABBA order layout by layout.
+
+    Round 1 starts A then B for each layout, round 2 B then A, and so on, so that a steady drift of the machine falls
+    on both arms alike. Block ids get ``-r1``, ``-r2``, …. UsageError without exactly two arms, or below two repeats.
+    """
+    if repeats < LEAST_PLANNED:
+        raise UsageError(f"--repeats {repeats}: one start an arm shows no spread", allowed="2 or more")
+    arms = list(dict.fromkeys(point.arm for point in plan.points))
+    if len(arms) != 2:
+        raise UsageError(f"an A/B has two arms, not {len(arms)}", where=plan.recipe)
+    arm_of = {point.key: point.arm for point in plan.points}
+    layout_of = {point.key: point.parallel.axes() for point in plan.points}
+    slots: dict[str, dict[str | None, list[Block]]] = {}
+    for block in plan.blocks:
+        slot = slots.setdefault(layout_of[block.points[0]], {})
+        slot.setdefault(arm_of[block.points[0]], []).append(block)
+    blocks = []
+    for round_ in range(repeats):
+        order = arms if round_ % 2 == 0 else arms[::-1]
+        for slot in slots.values():
+            blocks += [block.model_copy(update={"id": f"{block.id}-r{round_ + 1}"})
+                       for arm in order for block in slot.get(arm, [])]
+    return plan.model_copy(update={"blocks": blocks})
+
+
+def repeats_of(plan: Plan) -> int:
+    """In how many starts the plan measures each point (the least over points)."""
+    counts = dict.fromkeys((point.key for point in plan.points), 0)
+    for block in plan.blocks:
+        for key in block.points:
+            counts[key] += 1
+    return min(counts.values())
+
+
+def schedule_of(first: Side, second: Side) -> Callable[[str], tuple[int, ...]]:
+    """The looks of an interleaved A/B by point label; empty where the sides are no such thing."""
+
+    def schedule(label: str) -> tuple[int, ...]:
+        planned = min(side.planned_starts.get(label, 0) for side in (first, second))
+        return looks(planned) if planned >= LEAST_PLANNED else ()
+
+    return schedule
+
+
+def early_stop(plan: Plan, enough: Callable[[int], bool]) -> Callable[[Sequence[object]], Block | None]:
+    """A sweep's policy: the plan's blocks in order, until a look finds ``enough`` after n rounds.
+
+    ``enough(n)`` is asked at each scheduled look but the last, once its n starts of every block are done.
+    """
+    repeats = repeats_of(plan)
+    a_round = len(plan.blocks) // repeats
+    early = {n * a_round: n for n in looks(repeats)[:-1]}
+
+    def next_block(done: Sequence[object]) -> Block | None:
+        if len(done) >= len(plan.blocks) or (len(done) in early and enough(early[len(done)])):
+            return None
+        return plan.blocks[len(done)]
+
+    return next_block
+
+
+def settled(comparison: Comparison) -> bool:
+    """Whether further starts could change nothing: no cell is undecided."""
+    return bool(comparison.cells) and all(cell.verdict is not Verdict.UNDECIDED for cell in comparison.cells)
+
+
+def block_seconds(plan: Plan, block: Block, ready_s: float = READY_GUESS_S) -> float:
+    """Least seconds of a block: readiness, and each point's window (the first once more, as revisited)."""
+    visits = [plan.point(key) for key in block.points]
+    again = visits[:1] if len(visits) > 1 and not plan.quick else []
+    return ready_s + sum(map(_window, visits)) + sum(min(_window(p), 300.0) for p in again)
+
+
+def gpu_hours(plan: Plan, ready_s: float = READY_GUESS_S) -> float:
+    """GPU-hours of all blocks, each holding its server's GPUs."""
+    return sum(plan.servers[b.server].parallel.gpus * block_seconds(plan, b, ready_s) for b in plan.blocks) / 3600.0
+
+
+def repeats_for_budget(plan: Plan, hours: float, ready_s: float = READY_GUESS_S) -> int:
+    """Most repeats that a budget of GPU-hours allows. UsageError when it does not allow two."""
+    each = gpu_hours(plan, ready_s)
+    repeats = int(hours / each + 1e-9) if each > 0 else 0
+    if repeats < LEAST_PLANNED:
+        raise UsageError(f"{hours:g} GPU-hours allow {repeats} start(s) an arm; an A/B needs two",
+                         where=plan.recipe, hint=f"two cost {2 * each:.1f} GPU-hours; or name fewer points (--only)")
+    return repeats
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What an A/B can find in one metric at one spread: for one declared point and among a whole curve."""
+
+    metric: str
+    sd: float
+    stored: bool
+    smallest: float | None
+    smallest_curve: float | None
+    for_margin: int | None
+    for_margin_curve: int | None
+    for_gain: int | None
+    for_gain_curve: int | None
+
+
+def sights(plan: Plan, floor_of: Callable[[Facts, str], Spread | None], facts: Mapping[str, Facts], *,
+           metrics: Sequence[str] = DEFAULT_METRICS, gain: float = 0.05) -> list[Sight]:
+    """What the planned starts can find, by metric; at assumed spreads where no floor is stored.
+
+    ``facts`` are those of the plan's points by label. The largest floor over the points stands for a metric.
+    """
+    repeats = repeats_of(plan)
+    labels = {fact.label: fact for fact in facts.values()}
+    curves: dict[str, int] = {}
+    for fact in labels.values():
+        curves[fact.curve] = curves.get(fact.curve, 0) + 1
+    cells = max(curves.values()) * len(metrics)
+    found = []
+    for metric in metrics:
+        floors = [f.sd for fact in labels.values() if (f := floor_of(fact, metric)) is not None]
+        for sd in [max(floors)] if floors else SPREADS:
+            found.append(_sight(metric, sd, bool(floors), repeats, cells, gain))
+    return found
+
+
+def _sight(metric: str, sd: float, stored: bool, repeats: int, cells: int, gain: float) -> Sight:
+    one, curve = Question(sd, early=True), Question(sd, statements=cells, early=True)
+    margin = METRICS[metric].margin
+    return Sight(
+        metric, sd, stored, smallest_gain(repeats, one), smallest_gain(repeats, curve),
+        starts_for_margin(margin, one) if margin else None, starts_for_margin(margin, curve) if margin else None,
+        starts_for_gain(gain, one), starts_for_gain(gain, curve),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """How a metric moved from start to start in the order they were made: relative slope a start, arms together."""
+
+    label: str
+    metric: str
+    slope: float
+    order: tuple[str, ...]
+
+
+def drifts(first: Side, second: Side, metric: str) -> list[Drift]:
+    """The drift of a metric by point, after each arm's own mean is taken out; points with four starts or more."""
+    found = []
+    for label in first.points:
+        arms = [[m for m in side.good(label) if m.values.get(metric) and (m.values[metric].value or 0) > 0]
+                for side in (first, second)]
+        if sum(map(len, arms)) < 4 or not all(arms):
+            continue
+        rows = sorted(((m.launched, m.start, float(np.log(m.values[metric].value)), index)
+                       for index, arm in enumerate(arms) for m in arm))
+        means = [np.mean([row[2] for row in rows if row[3] == index]) for index in (0, 1)]
+        rest = np.array([row[2] - means[row[3]] for row in rows])
+        at = np.arange(len(rows)) - (len(rows) - 1) / 2
+        order = tuple("AB"[row[3]] for row in rows)
+        found.append(Drift(label, metric, float(np.expm1(at @ rest / (at @ at))), order))
+    return found
+
+
+def _window(point: Point) -> float:
+    return point.stop.window_s if isinstance(point.workload, FixedWorkload) else point.workload.duration_s
