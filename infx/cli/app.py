@@ -21,6 +21,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sweep": ("infx.cli.sweep", "Start pinned engines, measure every point of the ladder, store the results."),
     "show": ("infx.cli.show", "Print the table of a run."),
     "plot": ("infx.cli.plot", "Draw throughput against interactivity and latency."),
+    "report": ("infx.cli.report", "Put runs into one page that opens from disk."),
+    "trace": ("infx.cli.trace", "Look at trace files: lengths, turns, reuse and cache hits in theory."),
+    "import": ("infx.cli.importer", "Read results of other tools, with a reason for what they lack."),
+    "export": ("infx.cli.export", "Write a run in other tools' formats."),
     "changelog": ("infx.cli.changelog", "Append results to the changelog and check it."),
 }
 """Command → (module, help line). A module has ``command`` (a function) or ``app`` (a Typer with subcommands)."""

@@ -4,23 +4,37 @@ from __future__ import annotations
 
 import contextlib
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import FrameType
 
 
+class Stop:
+    """Whether somebody asked to stop (call it), and by which signal."""
+
+    number: int | None = None
+
+    def __call__(self) -> bool:
+        return self.number is not None
+
+    @property
+    def exit_code(self) -> int:
+        """128 + the signal, as shells report it."""
+        return 128 + (self.number or signal.SIGINT)
+
+
 @contextlib.contextmanager
-def stop_signals() -> Iterator[Callable[[], bool]]:
-    """While the block runs, SIGINT, SIGTERM and SIGHUP set a flag; yields the function that reads it."""
-    asked: list[int] = []
+def stop_signals() -> Iterator[Stop]:
+    """While the block runs, SIGINT, SIGTERM and SIGHUP ask to stop; a second one raises KeyboardInterrupt."""
+    stop = Stop()
 
     def handler(number: int, frame: FrameType | None) -> None:
-        asked.append(number)
-        if len(asked) > 1:
+        if stop():
             raise KeyboardInterrupt
+        stop.number = number
 
     before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:
-        yield lambda: bool(asked)
+        yield stop
     finally:
         for number, old in before.items():
             signal.signal(number, old)

@@ -11,10 +11,10 @@ import typer
 from infx.cli.options import Arm, Keys, Only, Out, Quick
 
 if TYPE_CHECKING:
+    from infx.cli.signals import Stop
+    from infx.cli.sweep_request import Job
     from infx.results.store import RunStore
     from infx.run.sweep import SweepOutcome
-    from infx.schema.plan import Plan
-    from infx.schema.runner import Runner
 
 Resume = Annotated[Path | None, typer.Option("--resume", metavar="RUN", help="Measure what this run still lacks.")]
 
@@ -34,29 +34,25 @@ def command(
     out: Out = Path("runs"),
 ) -> None:
     """Start the pinned engines, walk the ladder, measure, store and draw. Exit code 1 when a point is not ok."""
+    from infx.cli.signals import stop_signals
     from infx.cli.sweep_request import Request, requested
 
     asked = Request(keys=tuple(keys or ()), runner=runner_name, only=tuple(only or ()), arms=tuple(arm or ()),
                     quick=quick, resume=resume, retry_failed=retry_failed, plan_file=plan_file, block=block, out=out)
     ok = True
-    stopped = False
-    for job in requested(asked, Path.cwd()):
-        outcome = _sweep_one(job.plan, job.runner, job.open_store, job.root, fail_fast)
-        ok = ok and outcome.ok
-        stopped = stopped or outcome.stopped
-        if stopped:
-            break
-    if stopped:
-        raise typer.Exit(130)
+    with stop_signals() as stop:
+        for job in requested(asked, Path.cwd()):
+            ok = _sweep_one(job, fail_fast, stop).ok and ok
+            if stop():
+                raise typer.Exit(stop.exit_code)
     if not ok:
         raise typer.Exit(1)
 
 
-def _sweep_one(plan: Plan, runner: Runner, open_store: object, root: Path, fail_fast: bool) -> SweepOutcome:
+def _sweep_one(job: Job, fail_fast: bool, stop: Stop) -> SweepOutcome:
     import os
 
     from infx.cli.progress import narrator
-    from infx.cli.signals import stop_signals
     from infx.run.context import Context
     from infx.run.events import SweepBegan
     from infx.run.lease import lease_folder, machine_lease
@@ -64,12 +60,13 @@ def _sweep_one(plan: Plan, runner: Runner, open_store: object, root: Path, fail_
     from infx.run.policy import ladder
     from infx.run.sweep import sweep
 
+    plan, runner = job.plan, job.runner
     holder = {"recipe": plan.recipe, "runner": runner.name}
-    with (machine_lease(lease_folder(dict(os.environ)), holder, wanted=runner.exclusive), open_store() as store,
-          stop_signals() as should_stop, narrator(sys.stderr) as emit):
+    with (machine_lease(lease_folder(dict(os.environ)), holder, wanted=runner.exclusive), job.open_store() as store,
+          narrator(sys.stderr) as emit):
         emit(SweepBegan(store.paths.root.name, str(store.paths.root), len(plan.points), len(plan.blocks)))
-        context = Context(plan=plan, runner=runner, store=store, root=root, environment=dict(os.environ), emit=emit,
-                          should_stop=should_stop)
+        context = Context(plan=plan, runner=runner, store=store, root=job.root, environment=dict(os.environ), emit=emit,
+                          should_stop=stop)
         policy = failing_fast(ladder(plan)) if fail_fast else ladder(plan)
         outcome = sweep(context, policy)
         _close(store)

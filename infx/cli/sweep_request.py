@@ -19,6 +19,7 @@ from infx.plan.load import plans_for
 from infx.plan.select import keep, one_block, only
 from infx.results.load import RunState, load_run, missing_points
 from infx.results.store import RunStore, new_run_id
+from infx.run.launch import check_program
 from infx.run.sweep import admit
 from infx.schema.plan import Plan
 from infx.schema.result import Run, Status
@@ -68,6 +69,7 @@ def requested(asked: Request, cwd: Path) -> Iterator[Job]:
         plans = plans_for(tree, asked.keys, only=asked.only, arms=asked.arms, quick=asked.quick)
     for plan in plans:
         admit(plan, runner)
+    check_program(runner, root)
     return iter([_new(asked, plan, runner, root) for plan in plans])
 
 
@@ -148,6 +150,7 @@ def _resumed(asked: Request, tree: Tree, root: Path) -> Job:
                          hint=f"show it with `infx show {asked.resume}`")
     plan = keep(loaded.plan, set(missing))
     admit(plan, runner)
+    check_program(runner, root)
     return Job(plan, runner, partial(RunStore.open, asked.resume), root)
 
 

@@ -69,8 +69,9 @@ def _visit_all(context: Context, progress: _Progress, engine: RunningEngine) -> 
         point = context.plan.point(key)
         visit, requests = visit_point(context, engine, point, progress.position)
         death = death_of(engine, visit)
-        if death is not None and visit.status is not Status.INTERRUPTED:
-            visit = visit.model_copy(update={"status": Status.FAILED, "reasons": [_because(death), *visit.reasons]})
+        if death is not None and not context.should_stop():
+            others = [reason for reason in visit.reasons if reason.code != "stopped"]
+            visit = visit.model_copy(update={"status": Status.FAILED, "reasons": [_because(death), *others]})
         result = context.store.append_visit(point, engine.start.id, visit, requests)
         progress.position += 1
         progress.note(key, visit.status)

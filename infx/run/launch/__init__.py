@@ -23,6 +23,12 @@ def command_of(runner: Runner, engine: Engine, server: ServerConfig, port: int, 
     return [find_executable(runner.executable, root), *server.argv, *engine.listen("127.0.0.1", port)]
 
 
+def check_program(runner: Runner, root: Path) -> None:
+    """Before anything is made: the engine's program must be there. Raises RunnerError."""
+    if runner.launch == "process" and runner.executable is not None:
+        find_executable(runner.executable, root)
+
+
 def environment_of(runner: Runner, server: ServerConfig, hardware: str) -> dict[str, str]:
     """What the profile and the recipe set; the recipe has the last word."""
     filled = {name: value.format_map({"hardware": hardware, "image": server.image, "model": server.model})
