@@ -11,7 +11,6 @@ from infx.cli.options import AsJson
 
 if TYPE_CHECKING:
     from infx.compare.claims import Judged
-    from infx.compare.sides import Side
     from infx.compare.verdict import Comparison, Options
 
 RunWord = Annotated[str, typer.Argument(metavar="A", help="RUN, RUN@ARM, RUN,RUN,… (starts together), or `entry`.")]
@@ -51,40 +50,39 @@ def command(
     if claims:
         _claims(desk, first, second, options, as_json)
         return
-    pairs = desk.pairs(first, second)
-    for number, (one, two) in enumerate(pairs):
-        _print(one, two, desk.scheduled(options, one, two), as_json, md, last=number == len(pairs) - 1)
+    from infx.compare.verdict import compare
+
+    for number, (one, two) in enumerate(desk.pairs(first, second)):
+        if number:
+            typer.echo("")
+        print_comparison(compare(one, two, desk.scheduled(options, one, two)), as_json=as_json, md=md)
 
 
-def _print(one: Side, two: Side, options: Options, as_json: bool, md: bool, last: bool) -> None:
+def print_comparison(found: Comparison, *, as_json: bool, md: bool) -> None:
+    """Print a comparison with its curve figures and coverage: a table, text in a pipe, Markdown or JSON."""
     import json
     import sys
 
     from infx.compare.coverage import coverage
     from infx.compare.frontier import figures
-    from infx.compare.markdown import as_data, markdown
-    from infx.compare.verdict import compare
+    from infx.compare.markdown import as_data, figure_sentence, markdown
 
-    found = compare(one, two, options)
-    curves, covered = figures(found), coverage(one, two)
+    curves, covered = figures(found), coverage(found.first, found.second)
     if as_json:
         typer.echo(json.dumps(as_data(found, curves, covered), indent=1, ensure_ascii=False))
-    elif md:
+        return
+    if md:
         typer.echo(markdown(found, curves, covered), nl=False)
-    elif sys.stdout.isatty():
+        return
+    if sys.stdout.isatty():
         _terminal(found)
     else:
         typer.echo(_text(found))
-    if not as_json and not md:
-        from infx.compare.markdown import figure_sentence
-
-        for curve in curves:
-            typer.echo(figure_sentence(curve))
-        for item in covered:
-            if item.narrower or item.added:
-                typer.echo(f"coverage, {item.sentence()}")
-        if not last:
-            typer.echo("")
+    for curve in curves:
+        typer.echo(figure_sentence(curve))
+    for item in covered:
+        if item.narrower or item.added:
+            typer.echo(f"coverage, {item.sentence()}")
 
 
 def _rows(found: Comparison) -> list[tuple[str, str, str, str, str]]:

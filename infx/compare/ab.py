@@ -70,21 +70,40 @@ def schedule_of(first: Side, second: Side) -> Callable[[str], tuple[int, ...]]:
     return schedule
 
 
-def early_stop(plan: Plan, enough: Callable[[int], bool]) -> Callable[[Sequence[object]], Block | None]:
+def early_stop(
+    plan: Plan, enough: Callable[[int], bool], before: int = 0
+) -> Callable[[Sequence[object]], Block | None]:
     """A sweep's policy: the plan's blocks in order, until a look finds ``enough`` after n rounds.
 
-    ``enough(n)`` is asked at each scheduled look but the last, once its n starts of every block are done.
+    ``enough(n)`` is asked at each scheduled look but the last, once its n starts of every block are done. ``before``
+    blocks were done by an earlier sweep of the same run.
     """
     repeats = repeats_of(plan)
     a_round = len(plan.blocks) // repeats
     early = {n * a_round: n for n in looks(repeats)[:-1]}
 
     def next_block(done: Sequence[object]) -> Block | None:
-        if len(done) >= len(plan.blocks) or (len(done) in early and enough(early[len(done)])):
+        count = before + len(done)
+        if count >= len(plan.blocks) or (count in early and enough(early[count])):
             return None
-        return plan.blocks[len(done)]
+        return plan.blocks[count]
 
     return next_block
+
+
+def finished_rounds(plan: Plan, block_of_start: Mapping[str, str], measured: Mapping[str, set[str]]) -> list[Block]:
+    """The plan's blocks, in order up to the first gap, that a start has measured whole.
+
+    ``block_of_start``: start id → block id; ``measured``: start id → keys of the points that it finished.
+    """
+    whole = {block_of_start[start] for start, keys in measured.items()
+             if any(b.id == block_of_start[start] and set(b.points) <= keys for b in plan.blocks)}
+    done = []
+    for block in plan.blocks:
+        if block.id not in whole:
+            break
+        done.append(block)
+    return done
 
 
 def settled(comparison: Comparison) -> bool:
@@ -121,6 +140,7 @@ class Sight:
     metric: str
     sd: float
     stored: bool
+    margin: float | None
     smallest: float | None
     smallest_curve: float | None
     for_margin: int | None
@@ -153,7 +173,7 @@ def _sight(metric: str, sd: float, stored: bool, repeats: int, cells: int, gain:
     one, curve = Question(sd, early=True), Question(sd, statements=cells, early=True)
     margin = METRICS[metric].margin
     return Sight(
-        metric, sd, stored, smallest_gain(repeats, one), smallest_gain(repeats, curve),
+        metric, sd, stored, margin, smallest_gain(repeats, one), smallest_gain(repeats, curve),
         starts_for_margin(margin, one) if margin else None, starts_for_margin(margin, curve) if margin else None,
         starts_for_gain(gain, one), starts_for_gain(gain, curve),
     )

@@ -109,7 +109,7 @@ def side_of(name: str, runs: Iterable[LoadedRun], arm: str | None = None, rerun:
     planned: dict[str, int] = {}
     runs = list(runs)
     for loaded in runs:
-        facts, starts = _planned(loaded.plan, arm)
+        facts, starts = planned_facts(loaded.plan, arm), _starts_by_point(loaded.plan)
         for key, fact in facts.items():
             points.setdefault(fact.label, [])
             planned[fact.label] = starts.get(key, 0) if len(runs) == 1 else 0
@@ -175,13 +175,17 @@ def evidence(measured: Iterable[Measured], hash_of: Callable[[Path], str]) -> di
     return found
 
 
-def _planned(plan: Plan, arm: str | None) -> tuple[dict[str, Facts], dict[str, int]]:
-    facts = {point.key: _declared(plan, point) for point in plan.points if point.arm == arm}
+def planned_facts(plan: Plan, arm: str | None) -> dict[str, Facts]:
+    """Declared facts of an arm's points by point key."""
+    return {point.key: _declared(plan, point) for point in plan.points if point.arm == arm}
+
+
+def _starts_by_point(plan: Plan) -> dict[str, int]:
     starts: dict[str, int] = {}
     for block in plan.blocks:
         for key in block.points:
             starts[key] = starts.get(key, 0) + 1
-    return facts, starts
+    return starts
 
 
 def _declared(plan: Plan, point: Point) -> Facts:
