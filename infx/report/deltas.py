@@ -16,13 +16,14 @@ MOST = 12
 def deltas(runs: Sequence[LoadedRun], names: Sequence[str]) -> list[dict[str, Any]]:
     """Comparisons of a report: in each run every arm against the base, and every run's base against the first's."""
     pairs: list[tuple[Side, Side]] = []
-    for run, name in zip(runs, names, strict=True):
+    named = list(zip(runs, names, strict=True))[: MOST + 1]
+    for run, name in named:
         arms = list(dict.fromkeys(point.arm for point in run.plan.points))
         if None in arms:
             base = side_of(f"{name} base", [run])
             pairs += [(base, side_of(f"{name} {arm}", [run], arm)) for arm in arms if arm is not None]
     first = side_of(f"{names[0]} base", [runs[0]])
-    pairs += [(first, side_of(f"{name} base", [run])) for run, name in list(zip(runs, names, strict=True))[1:]]
+    pairs += [(first, side_of(f"{name} base", [run])) for run, name in named[1:]]
     return [_comparison(one, other) for one, other in pairs[:MOST]]
 
 

@@ -83,5 +83,5 @@ def _lines(table: RequestTable) -> tuple[list[float], dict[str, list[float]]]:
     times = [round(float(t - start) / 1e9, 3) for t in middle]
     lines = {"in-flight": [int(x) for x in flying]}
     if len(table.read_ns) and (table.read_tokens > 0).any():
-        lines["output-rate"] = [round(float(x) / seconds, 1) for x in rate]
+        lines["output-rate"] = [float(f"{float(x) / seconds:.4g}") for x in rate]
     return times, lines

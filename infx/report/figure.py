@@ -96,9 +96,8 @@ def build_figure(
     """
     names = run_names(runs)
     series = _series(runs, names)
-    panels = tuple(
-        _panel(x, y, series, dict(zip(names, runs, strict=True))) for y in y_axes for x in x_axes
-    )
+    ready = _ready(series, dict(zip(names, runs, strict=True)))
+    panels = tuple(_panel(x, y, series, ready) for y in y_axes for x in x_axes)
     title = " · ".join(dict.fromkeys(f"{run.run.recipe}" for run in runs))
     left_out = [line for name, run in zip(names, runs, strict=True) for line in _left_out(run, name, len(runs) > 1)]
     gaps = tuple(_gaps(panels, runs, names))
@@ -111,23 +110,36 @@ def run_names(runs: Sequence[LoadedRun]) -> list[str]:
     return tokens if len(set(tokens)) == len(tokens) else [f"{run.run.id}#{i}" for i, run in enumerate(runs, 1)]
 
 
+def _ready(series: Sequence[Series], runs: dict[str, LoadedRun]) -> dict[str, list[tuple[PointResult, bool]]]:
+    """The results to draw by series label, in concurrency order, with whether each stands for its point."""
+    labels = {(one.run, one.arm, one.axes): one.label for one in series}
+    ready: dict[str, list[tuple[PointResult, bool]]] = {one.label: [] for one in series}
+    for name, run in runs.items():
+        for result in run.results:
+            if result.status is Status.OK:
+                parts = PointKey.parse(result.point)
+                label = labels[name, parts.arm, parts.axes]
+                ready[label].append((result, run.chosen(result.point) is result))
+    return {label: sorted(found, key=lambda pair: pair[0].concurrency) for label, found in ready.items()}
+
+
 def _series(runs: Sequence[LoadedRun], names: Sequence[str]) -> list[Series]:
-    made: list[Series] = []
+    made: dict[str, Series] = {}
     layouts: dict[str, int] = {}
     for run, name in zip(runs, names, strict=True):
         for point in run.plan.points:
             parts = PointKey.parse(point.key)
             group = " ".join([*([name] if len(runs) > 1 else []), *([parts.arm] if parts.arm else [])])
             label = f"{group} {parts.axes}".strip()
-            if any(series.label == label for series in made):
+            if label in made:
                 continue
             marker = layouts.setdefault(parts.axes, len(layouts))
-            made.append(Series(label, group or "this run", name, parts.arm, parts.axes, len(made), marker))
-    return made
+            made[label] = Series(label, group or "this run", name, parts.arm, parts.axes, len(made), marker)
+    return list(made.values())
 
 
-def _panel(x: str, y: str, series: Sequence[Series], runs: dict[str, LoadedRun]) -> Panel:
-    dots = {one.label: tuple(_dots(x, y, one, runs[one.run])) for one in series}
+def _panel(x: str, y: str, series: Sequence[Series], ready: dict[str, list[tuple[PointResult, bool]]]) -> Panel:
+    dots = {one.label: tuple(_dots(x, y, ready[one.label])) for one in series}
     groups: dict[str, list[str]] = {}
     for one in series:
         groups.setdefault(one.group, []).append(one.label)
@@ -137,26 +149,20 @@ def _panel(x: str, y: str, series: Sequence[Series], runs: dict[str, LoadedRun])
         best = {chosen[i] for i in frontier(places, METRICS[x].better, METRICS[y].better)}
         for label in labels:
             dots[label] = tuple(
-                replace(dot, on_frontier=(label, i) in best) for i, dot in enumerate(dots[label])
+                replace(dot, on_frontier=True) if (label, i) in best else dot for i, dot in enumerate(dots[label])
             )
     return Panel(x, y, dots)
 
 
-def _dots(x: str, y: str, series: Series, run: LoadedRun) -> Iterator[Dot]:
-    mine = [r for r in run.results if _belongs(r.point, series) and r.status is Status.OK]
-    for result in sorted(mine, key=lambda r: r.concurrency):
+def _dots(x: str, y: str, ready: Sequence[tuple[PointResult, bool]]) -> Iterator[Dot]:
+    for result, chosen in ready:
         across, up = (measured(result.visits[0], name) for name in (x, y))
         if across is None or up is None or across.value is None or up.value is None:
             continue
         yield Dot(
             result.point, result.start, result.concurrency, across.value, up.value, _range(across), _range(up),
-            chosen=run.chosen(result.point) is result,
+            chosen=chosen,
         )
-
-
-def _belongs(key: str, series: Series) -> bool:
-    parts = PointKey.parse(key)
-    return (parts.arm, parts.axes) == (series.arm, series.axes)
 
 
 def _range(value: Value) -> tuple[float, float] | None:

@@ -42,8 +42,10 @@ def page_data(runs: Sequence[LoadedRun], usd_per_gpu_hour: Mapping[str, float], 
         for result in run.results if full else ():
             found = detail(run, result, result.visits[0])
             by_place[(name, result.point, result.start)]["detail"] = {
-                "histograms": {k: {"edges": e, "counts": c} for k, (e, c) in found.histograms.items()},
-                "times": found.times, "lines": found.lines, "missing": found.missing,
+                "histograms": {k: {"low": e[0], "high": e[-1], "counts": c}
+                               for k, (e, c) in found.histograms.items()},
+                "seconds": found.times[0] + found.times[-1] if found.times else 0, "lines": found.lines,
+                "missing": found.missing,
             }
     changes = deltas(runs, names)
     used = {cell["metric"] for delta in changes for cell in delta["cells"]}
@@ -61,7 +63,7 @@ def page_data(runs: Sequence[LoadedRun], usd_per_gpu_hour: Mapping[str, float], 
         "x_axes": list(X_AXES), "y_axes": list(Y_AXES),
         "series": _series(figure),
         "panels": _panels(figure, index),
-        "points": points,
+        **_compact(points),
         "saturated": _saturated(points),
         "deltas": changes,
         "price_note": price_note,
@@ -107,8 +109,25 @@ def _values(visit: Visit):
 
 
 def _digits(value: float | None) -> float | None:
-    """Seven significant digits: more than any interval, and half the bytes."""
-    return None if value is None else float(f"{value:.7g}")
+    """Six significant digits: more than any interval tells, and half the bytes."""
+    return None if value is None else float(f"{value:.6g}")
+
+
+def _compact(points: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Points with their figures as columns by metric, and texts that many points share named once by number."""
+    texts: dict[str, int] = {}
+    lean = [{key: value for key, value in p.items() if key not in ("values", "empty")} for p in points]
+    for place, p in zip(lean, points, strict=True):
+        place["empty"] = {name: texts.setdefault(reason, len(texts)) for name, reason in p["empty"].items()}
+    names = dict.fromkeys(name for p in points for name in p["values"])
+    columns = {name: _column([p["values"].get(name) for p in points]) for name in names}
+    return {"points": lean, "columns": columns, "texts": list(texts)}
+
+
+def _column(cells: Sequence[list | None]) -> list[list | None]:
+    """[values, lows, highs, ns]; a part that every point lacks is null."""
+    parts = [[None if cell is None else cell[i] for cell in cells] for i in range(4)]
+    return [part if any(item is not None for item in part) else None for part in parts]
 
 
 def _run(run: LoadedRun, name: str) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
@@ -70,9 +71,16 @@ class LoadedRun:
     def unofficial(self) -> bool:
         return self.run.unofficial or self.plan.unofficial
 
+    @cached_property
+    def _by_point(self) -> dict[str, list[PointResult]]:
+        found: dict[str, list[PointResult]] = {}
+        for result in self.results:
+            found.setdefault(result.point, []).append(result)
+        return found
+
     def of(self, key: str) -> list[PointResult]:
         """Every start's result of a point, oldest first."""
-        return [result for result in self.results if result.point == key]
+        return self._by_point.get(key, [])
 
     def chosen(self, key: str) -> PointResult | None:
         """The result that stands for a point: the newest ok one, else the newest; None when there is none."""
@@ -172,6 +180,17 @@ def _read(path: Path, kind: str, model: type[Noun]) -> Noun:
     except OSError as error:
         raise ResultsError(f"cannot read: {error.strerror}", where=str(path)) from error
     try:
+        noun = model.model_validate_json(raw)
+        if noun.format_version == RUN_FORMAT:  # type: ignore[attr-defined]
+            return noun
+    except ValidationError:
+        pass  # the slow way below says what is wrong
+    return _explained(path, raw, kind, model)
+
+
+def _explained(path: Path, raw: bytes, kind: str, model: type[Noun]) -> Noun:
+    """Read what is not plainly of the present format: an older one is lifted, everything else raises."""
+    try:
         content = json.loads(raw)
     except ValueError as error:
         raise ResultsError(f"damaged: not JSON ({error})", where=str(path), hint="restore it from a copy") from error
@@ -194,3 +213,9 @@ def _read(path: Path, kind: str, model: type[Noun]) -> Noun:
         raise ResultsError(
             f"damaged: {place}: {first['msg']}", where=str(path), hint="restore it from a copy"
         ) from error
+
+
+def known_digests(root: Path) -> dict[str, str]:
+    """Image reference → digest, as the starts of a run folder ran them; empty for a new run."""
+    starts = [_read(file, "start", Start) for file in _files(root, START_FILES)]
+    return {start.image: start.digest for start in starts if start.digest is not None}

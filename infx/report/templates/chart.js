@@ -1,5 +1,12 @@
 "use strict";
 const DATA = JSON.parse(document.getElementById("data").textContent);
+for (const [i, point] of DATA.points.entries()) {
+  point.values = {};
+  for (const [name, [value, low, high, n]] of Object.entries(DATA.columns))
+    if (value !== null && value[i] !== null)
+      point.values[name] = [value[i], low && low[i], high && high[i], n && n[i]];
+  for (const name of Object.keys(point.empty)) point.empty[name] = DATA.texts[point.empty[name]];
+}
 const SATURATED = new Set(DATA.saturated);
 const PLACES = ["top right", "bottom left", "middle right", "middle left", "top center", "bottom center"];
 const $ = (id) => document.getElementById(id);

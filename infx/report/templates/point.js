@@ -20,12 +20,12 @@ function inside(point, parent) {
   for (const [name, title] of [["ttft", "TTFT"], ["tpot", "TPOT"], ["e2el", "E2EL"]]) {
     const found = detail.histograms[name];
     if (!found) continue;
-    const middle = found.counts.map((_, i) => (found.edges[i] + found.edges[i + 1]) / 2);
+    const middle = found.counts.map((_, i) => found.low + (found.high - found.low) * (i + 0.5) / found.counts.length);
     smallChart(charts, { type: "bar", x: middle, y: found.counts }, "ms", "requests", title + " of measured requests");
   }
   for (const [name, title, unit] of [["in-flight", "Requests in flight", "requests"], ["output-rate", "Output", "tok/s"]])
     if (detail.lines[name])
-      smallChart(charts, { mode: "lines", x: detail.times, y: detail.lines[name] }, "s since the load began", unit, title);
+      smallChart(charts, { mode: "lines", x: detail.lines[name].map((_, i) => detail.seconds * (i + 0.5) / detail.lines[name].length), y: detail.lines[name] }, "s since the load began", unit, title);
 }
 
 function showPoint(index, jump = true) {
