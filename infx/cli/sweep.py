@@ -53,6 +53,7 @@ def _sweep_one(job: Job, fail_fast: bool, stop: Stop) -> SweepOutcome:
     import os
 
     from infx.cli.progress import narrator
+    from infx.results.load import known_digests
     from infx.run.context import Context
     from infx.run.events import SweepBegan
     from infx.run.lease import lease_folder, machine_lease
@@ -66,7 +67,7 @@ def _sweep_one(job: Job, fail_fast: bool, stop: Stop) -> SweepOutcome:
           narrator(sys.stderr) as emit):
         emit(SweepBegan(store.paths.root.name, str(store.paths.root), len(plan.points), len(plan.blocks)))
         context = Context(plan=plan, runner=runner, store=store, root=job.root, environment=dict(os.environ), emit=emit,
-                          should_stop=stop)
+                          should_stop=stop, digests=known_digests(store.paths.root))
         policy = failing_fast(ladder(plan)) if fail_fast else ladder(plan)
         outcome = sweep(context, policy)
         _close(store)

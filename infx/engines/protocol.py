@@ -64,6 +64,7 @@ class Gpus(Protocol):
 class Engine:
     """One engine module, as data and pure functions.
 
+    ``program``: the words that start it inside an image; a profile's executable replaces the first.
     ``homes``: serve keys that a recipe must not set, with where they belong. ``gpus``: GPUs that a layout
     uses. ``argv``: arguments after the program's name, without host and port, which ``listen`` gives.
     ``context_limit``: the longest request that serve arguments allow, None when they do not say.
@@ -71,6 +72,7 @@ class Engine:
     """
 
     name: str
+    program: tuple[str, ...]
     homes: Mapping[str, str]
     gpus: Gpus
     argv: Callable[[ServerFacts], list[str]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from infx.engines import ENGINES
@@ -18,6 +18,7 @@ from infx.schema.runner import Runner
 class Context:
     """``root``: folder that relative executables and models refer to; ``environment``: the caller's.
 
+    ``digests``: the digest by which each image reference ran so far in this run (filled as engines start).
     ``should_stop`` turns true when the user or the system asked to stop.
     """
 
@@ -28,6 +29,7 @@ class Context:
     environment: Mapping[str, str]
     emit: Sink
     should_stop: Callable[[], bool]
+    digests: dict[str, str] = field(default_factory=dict)
 
     @property
     def engine(self) -> Engine:

@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 from infx.errors import BusyError, StorageError
 
 
-def lease_folder(environment: dict[str, str]) -> Path:
+def lease_folder(environment: Mapping[str, str]) -> Path:
     """Folder of lease files: ``INFX_LEASE_DIR``, else one for all users below the temporary folder."""
     return Path(environment.get("INFX_LEASE_DIR") or Path(tempfile.gettempdir()) / "infx-leases")
 
@@ -29,9 +29,7 @@ def machine_lease(folder: Path, holder: dict[str, object], *, wanted: bool = Tru
         yield
         return
     try:
-        if not folder.is_dir():
-            folder.mkdir(parents=True, exist_ok=True)
-            folder.chmod(0o1777)
+        _make(folder)
         lock = FileLock(folder / "machine.lock", timeout=0, mode=0o666)
         lock.acquire()
     except Timeout as error:
@@ -50,9 +48,45 @@ def machine_lease(folder: Path, holder: dict[str, object], *, wanted: bool = Tru
         lock.release()
 
 
+def _make(folder: Path) -> None:
+    """The folder, writable for all users: a lease that only one user could see would be none."""
+    if not folder.is_dir():
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o1777)
+
+
 def _holder(folder: Path) -> str:
     try:
         facts = json.loads((folder / "machine.json").read_text())
     except (OSError, ValueError):
         return "(it did not say who it is)"
     return ", ".join(f"{name} {value}" for name, value in facts.items())
+
+
+class GpuLease:
+    """Accelerators held by index, one lock file each; the kernel drops them when the process ends."""
+
+    def __init__(self, folder: Path, total: int, count: int) -> None:
+        """Take ``count`` free ones of ``total``. Raises BusyError naming how many are free."""
+        self.indices: list[int] = []
+        self._locks: list[FileLock] = []
+        _make(folder)
+        for index in range(total):
+            if len(self.indices) == count:
+                break
+            lock = FileLock(folder / f"gpu-{index}.lock", timeout=0, mode=0o666)
+            with contextlib.suppress(Timeout):
+                lock.acquire()
+                self._locks.append(lock)
+                self.indices.append(index)
+        if len(self.indices) < count:
+            free = len(self.indices)
+            self.release()
+            raise BusyError(f"{count} of {total} accelerators are needed, {free} are free",
+                            hint="wait for the other sweeps on this machine")
+
+    def release(self) -> None:
+        """Give all of them back; twice is fine."""
+        for lock in self._locks:
+            lock.release()
+        self._locks.clear()

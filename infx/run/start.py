@@ -7,6 +7,7 @@ import socket
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import requests
 from pydantic import JsonValue
@@ -14,8 +15,10 @@ from pydantic import JsonValue
 from infx.engines.loglines import clean_lines, meaningful_tail
 from infx.run.context import Context
 from infx.run.events import EngineStarting
-from infx.run.launch import command_of, environment_of, launch_process, passed_names
+from infx.run.launch import launch, owner_label, prepare
+from infx.run.launch.endpoint import EndpointEngine
 from infx.run.launch.process import Ended, EngineProcess, free_port
+from infx.run.lease import GpuLease, lease_folder
 from infx.run.ready import ask_for_a_token, wait_until_ready
 from infx.schema.image import Pin, parse_image
 from infx.schema.plan import Block
@@ -31,9 +34,10 @@ class RunningEngine:
     """An engine that was launched; ``death`` is set when it never became what the plan asks for."""
 
     start: Start
-    process: EngineProcess
+    process: EngineProcess | EndpointEngine
     base_url: str
     log: Path
+    lease: GpuLease | None = None
     death: Death | None = None
     served: bool = False
 
@@ -45,25 +49,61 @@ class RunningEngine:
 def start_engine(context: Context, block: Block) -> RunningEngine:
     """Launch the block's server and wait for its first token; the start is stored as soon as it is launched."""
     server = context.plan.servers[block.server]
-    port = free_port()
     identity = f"{block.id}-{secrets.token_hex(3)}"
-    command = command_of(context.runner, context.engine, server, port, context.root)
-    env = environment_of(context.runner, server, context.plan.hardware)
-    log = context.store.start_folder(identity).engine_log
     context.emit(EngineStarting(block.id, 0.0))
-    launched = time.time()
-    process = launch_process(context.runner, command, env, context.environment, log, context.root)
-    start = Start(format_version=RUN_FORMAT, id=identity, block=block.id, server=server.id, argv=command, env=env,
-                  passed_env=passed_names(context.runner, context.environment), image=server.image,
-                  node=socket.gethostname(), launched_unix=launched)
-    running = RunningEngine(start, process, f"http://127.0.0.1:{port}", log)
+    lease = _gpus(context, server)
     try:
+        running = _launched(context, block, server, identity, lease)
+    except BaseException:
+        if lease is not None:
+            lease.release()
+        raise
+    try:
+        start = running.start
         context.store.write_start(start)
         _become_ready(context, running, block, server)
     except BaseException:
         end_start(context, running, None)
         raise
     return running
+
+
+def _gpus(context: Context, server: ServerConfig) -> GpuLease | None:
+    """The accelerators of this start, held until it ends; None where the profile does not count them."""
+    if context.runner.gpus is None:
+        return None
+    return GpuLease(lease_folder(context.environment), context.runner.gpus, server.parallel.gpus)
+
+
+def _launched(context: Context, block: Block, server: ServerConfig, identity: str, lease: GpuLease | None
+              ) -> RunningEngine:
+    runner = context.runner
+    if runner.launch == "endpoint":
+        return _attached(context, block, server, identity)
+    port = free_port()
+    gpus = lease.indices if lease is not None else []
+    prepared = prepare(
+        runner, context.engine, server, hardware=context.plan.hardware, port=port, root=context.root,
+        caller=context.environment, gpus=gpus, known_digest=context.digests.get(server.image),
+        owner=owner_label(context.store.paths.root.name))
+    if prepared.digest is not None:
+        context.digests[server.image] = prepared.digest
+    log = context.store.start_folder(identity).engine_log
+    launched = time.time()
+    process = launch(prepared, log, context.root, runner.limits.stop_s)
+    start = Start(
+        format_version=RUN_FORMAT, id=identity, block=block.id, server=server.id, argv=prepared.shown,
+        env=dict(prepared.env), passed_env=prepared.passed, image=server.image, digest=prepared.digest,
+        image_env=dict(prepared.image_env), container=prepared.container, node=socket.gethostname(),
+        devices=[str(index) for index in gpus], launched_unix=launched)
+    return RunningEngine(start, process, f"http://127.0.0.1:{port}", log, lease)
+
+
+def _attached(context: Context, block: Block, server: ServerConfig, identity: str) -> RunningEngine:
+    url = (context.runner.url or "").rstrip("/")
+    start = Start(format_version=RUN_FORMAT, id=identity, block=block.id, server=server.id, argv=[], env={},
+                  image=server.image, node=urlsplit(url).hostname or url, launched_unix=time.time())
+    return RunningEngine(start, EndpointEngine(), url, context.store.start_folder(identity).engine_log)
 
 
 def _become_ready(context: Context, running: RunningEngine, block: Block, server: ServerConfig) -> None:
@@ -118,6 +158,7 @@ def death_of(engine: RunningEngine, visit: Visit) -> Death | None:
     if not engine.process.alive:
         ended = engine.process.ended or Ended(None, None, asked=False)
         word = f"signal {ended.signal}" if ended.signal is not None else f"exit code {ended.exit_code}"
+        word = f"{word}; {ended.error}" if ended.error else word
         death = Death(reason="died", message=f"the engine died while it was measured ({word})")
         return _with_lines(death, engine)
     if any(reason.code == "engine-hung" for reason in visit.reasons):
@@ -137,6 +178,8 @@ def _with_lines(death: Death, running: RunningEngine) -> Death:
 def end_start(context: Context, running: RunningEngine, death: Death | None) -> Start:
     """Stop the engine and store how its start ended."""
     ended = running.process.stop()
+    if running.lease is not None:
+        running.lease.release()
     running.start = running.start.model_copy(update={
         "ended_unix": time.time(), "exit_code": ended.exit_code if ended.exit_code is not None else
         -(ended.signal or 0), "death": death if death is not None else running.death})

@@ -62,6 +62,9 @@ def admit(plan: Plan, runner: Runner, findings: Sequence[Finding] = ()) -> None:
             raise RunnerError(f"{plan.recipe} has a placeholder image ({server.image}): there is no engine to start",
                               where=profile, allowed="runner simulator",
                               hint="sweep it with --runner simulator, or pin an image that has its kernels")
+        if runner.launch in ("docker", "pyxis") and pin is Pin.PACKAGE:
+            raise RunnerError(f"{plan.recipe} pins a package ({server.image}), but {runner.name!r} starts containers",
+                              where=profile, hint="take a runner whose launch is process")
         if runner.launch == "process" and pin is not Pin.PACKAGE:
             raise RunnerError(f"{plan.recipe} pins a container image, but {runner.name!r} starts processes",
                               where=profile, allowed="image: pypi:NAME==VERSION",

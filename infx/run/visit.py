@@ -7,6 +7,7 @@ import secrets
 from dataclasses import dataclass, field
 
 from infx.errors import EngineError
+from infx.measure.agentic import agentic
 from infx.measure.summary import summarise
 from infx.measure.validity import Expected, invalid_reasons
 from infx.measure.window import Span
@@ -18,7 +19,7 @@ from infx.run.load.control import Ending, Progress
 from infx.run.load.health import client_bound
 from infx.run.load.spec import LoadSpec, WindowRule
 from infx.run.start import RunningEngine
-from infx.run.telemetry.engine import engine_facts, engine_values
+from infx.run.telemetry.engine import cache_block, engine_facts, engine_values
 from infx.run.telemetry.scrape import Poller, Samples, Scrape, fetch, parse
 from infx.run.workload import source_for
 from infx.schema.metrics import METRICS
@@ -67,9 +68,10 @@ def visit_point(context: Context, engine: RunningEngine, point: Point, position:
     """Measure a point once on a running engine; returns the visit and the bytes of its per-request columns."""
     salt = f"{point.key}/{engine.start.id}/{position}/{secrets.token_hex(8)}"
     scrapes = _Scrapes(engine.base_url, 0.5 if context.plan.quick else 1.0)
+    prepared = source_for(context.plan, point, salt, context.root, context.environment)
     try:
         output = run_load(
-            _spec(context, engine, point), source_for(context.plan, point, salt), on_window_open=scrapes.opened,
+            _spec(context, engine, point), prepared.source, on_window_open=scrapes.opened,
             on_window_close=scrapes.closed, on_progress=lambda now: _tell(context, point, now),
             should_stop=lambda: context.should_stop() or not engine.alive,
         )
@@ -78,6 +80,8 @@ def visit_point(context: Context, engine: RunningEngine, point: Point, position:
             scrapes.between = scrapes.poller.stop()
     _store_scrapes(context, engine, point, position, scrapes)
     visit = _visit(context, point, position, output, scrapes)
+    visit = visit.model_copy(update={"counts": visit.counts | prepared.counts,
+                                     "reasons": [*visit.reasons, *prepared.notes]})
     return visit, output.table.to_bytes() if len(output.table) else None
 
 
@@ -113,6 +117,8 @@ def _visit(context: Context, point: Point, position: int, output: LoadOutput, sc
     span = Span(output.window.open_ns, output.window.close_ns)
     metrics = summarise(output.table, span, gpus=point.parallel.gpus, concurrency=point.concurrency)
     timeline = scrapes.timeline()
+    if isinstance(point.workload, AgenticWorkload):
+        metrics |= agentic(output.table, span, cache_block(timeline))
     counters = context.engine.counters
     engine = engine_values(timeline, counters, point.concurrency)
     reasons = invalid_reasons(output.table, span, _expected(point, metrics), engine_facts(timeline, counters, engine))

@@ -2,29 +2,77 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
 from infx.errors import RunnerError
+from infx.findings import errors
+from infx.schema.catalog import Trace
 from infx.schema.plan import AgenticWorkload, FixedWorkload, Plan, Point
+from infx.schema.result import Reason
+from infx.sources.catalog import load_catalog
+from infx.sources.traces import read_corpus
+from infx.sources.tree import find_tree
 from infx.workload.generator import generated_source
 from infx.workload.lanes import FixedLength, LaneSource
 from infx.workload.random import TokenIds
+from infx.workload.recorded import recorded_source
 from infx.workload.replay import ReplayOptions
+from infx.workload.traces.model import Corpus
 
 SEED = 20261201
+TRACES = "INFX_TRACES"
+"""Environment variable that names the folder of trace corpora."""
 
 
-def source_for(plan: Plan, point: Point, salt: str) -> LaneSource:
+@dataclass(frozen=True)
+class Prepared:
+    """The requests of a point; ``counts`` and ``notes`` say what of its corpus is played."""
+
+    source: LaneSource
+    counts: dict[str, int] = field(default_factory=dict)
+    notes: list[Reason] = field(default_factory=list)
+
+
+def source_for(plan: Plan, point: Point, salt: str, root: Path, environment: Mapping[str, str]) -> Prepared:
     """The requests of a point, deterministic by the fixed seed and ``salt`` (fresh for every visit).
 
-    Raises RunnerError for a corpus that is not at hand.
+    A corpus comes from the repository around ``root`` or from the folder that ``INFX_TRACES`` names in
+    ``environment``. RunnerError for one that is not at hand, is not the planned one or has errors.
     """
     low, high = plan.token_ids
     ids = TokenIds(high + 1, first=low)
     workload = point.workload
     if isinstance(workload, FixedWorkload):
-        return FixedLength(ids, workload.isl, workload.osl, seed=SEED, salt=salt)
+        return Prepared(FixedLength(ids, workload.isl, workload.osl, seed=SEED, salt=salt))
     assert isinstance(workload, AgenticWorkload)
-    if not workload.traces.startswith("generator:"):
-        raise RunnerError(f"the trace corpus {workload.traces!r} is not at hand", where=point.key)
     options = ReplayOptions(seed=SEED, salt=salt, warmup_turns=workload.warmup_turns, idle_cap_s=workload.idle_cap_s)
-    return generated_source(ids, point.concurrency, options, context_limit=point.context_limit,
-                            prompt_cap=workload.max_prompt_tokens, pause_cap=workload.idle_cap_s)
+    if workload.traces.startswith("generator:"):
+        return Prepared(generated_source(
+            ids, point.concurrency, options, context_limit=point.context_limit,
+            prompt_cap=workload.max_prompt_tokens, pause_cap=workload.idle_cap_s,
+        ))  # fmt: skip
+    corpus = _corpus(workload.traces, workload.trace_hash, root, environment.get(TRACES))
+    limit = min(point.context_limit, workload.max_prompt_tokens or point.context_limit)
+    made = recorded_source(ids, corpus, point.concurrency, options, context_limit=limit)
+    if made.source is None:
+        raise RunnerError("; ".join(map(str, made.findings)), where=point.key)
+    notes = [Reason(code=found.code, message=f"{found.message} ({found.hint})") for found in made.findings]
+    return Prepared(made.source, {"sessions-kept": made.kept, "sessions-dropped": made.dropped}, notes)
+
+
+@lru_cache(maxsize=2)
+def _corpus(name: str, sha256: str | None, root: Path, folder: str | None) -> Corpus:
+    known = load_catalog(find_tree(root))[0].traces.get(name)
+    facts = known or Trace(key=name, format="weka", source="nowhere that configs/traces.yaml knows")
+    reading = read_corpus(facts, find_tree(root), Path(folder) if folder else None)
+    bad = errors(reading.findings)
+    if reading.corpus is None or bad:
+        raise RunnerError(f"trace corpus {name!r} cannot be replayed:\n" + "\n".join(map(str, bad[:20])),
+                          hint=f"set {TRACES} to the folder that holds it, or correct it (`infx trace stats FILE`)")
+    if sha256 not in (None, reading.corpus.sha256):
+        raise RunnerError(f"trace corpus {name!r} has sha256 {reading.corpus.sha256}, the plan was made for {sha256}",
+                          hint="plan again, or take the planned corpus")
+    return reading.corpus

@@ -123,6 +123,8 @@ class Start(Strict):
     passed_env: list[str] = Field(default_factory=list, description="Names passed through from the caller.")
     image: str = Field(description="Image reference as declared.")
     digest: str | None = Field(default=None, description="Digest that ran, when the launch knows one.")
+    image_env: dict[str, str] = Field(default_factory=dict, description="Environment that the image itself sets.")
+    container: str | None = Field(default=None, description="Name of its container.")
     node: str = Field(description="Host that ran it.")
     devices: list[str] = Field(default_factory=list, description="Accelerators it held.")
     driver: str | None = Field(default=None, description="Accelerator driver.")

@@ -19,6 +19,37 @@ class Limits(Strict):
     stop_s: Seconds = Field(default=30.0, description="SIGTERM to SIGKILL.")
 
 
+class Mount(Strict):
+    """A folder or file of the host inside the container."""
+
+    source: str = Field(min_length=1, description="Path on the host; ~ and $NAME are the caller's. It must exist.")
+    target: str = Field(pattern="^/", description="Absolute path inside.")
+    read_only: bool = Field(default=True, description="Mounted read-only.")
+
+
+class Container(Strict):
+    """How a container is run: the words of `docker run`, checked before anything starts."""
+
+    tool: Literal["docker", "podman"] = Field(default="docker", description="Command line that runs containers.")
+    pull: Literal["missing", "always", "never"] = Field(default="missing", description="When the image is pulled.")
+    devices: list[str] = Field(default_factory=list, description="Device files or folders; each must exist.")
+    gpu_request: str | None = Field(default=None, description="--gpus of Docker's NVIDIA runtime; {gpus} is filled in.")
+    groups: list[str] = Field(default_factory=list, description="Groups to add; a name must exist in the image.")
+    ipc: Literal["host", "private"] | None = Field(default=None, description="IPC namespace.")
+    shm_size: str | None = Field(default=None, pattern=r"^\d+[bkmg]?$", description="Size of /dev/shm.")
+    ulimits: dict[str, str] = Field(default_factory=dict, description="Limits by name, SOFT or SOFT:HARD.")
+    security_options: list[str] = Field(default_factory=list, description="Values of --security-opt.")
+    capabilities: list[str] = Field(default_factory=list, description="Values of --cap-add.")
+    mounts: list[Mount] = Field(default_factory=list, description="Host paths inside the container.")
+    user: Literal["image", "caller"] = Field(default="image", description="Whose user and group run the engine.")
+
+    @model_validator(mode="after")
+    def accepted_by_its_tool(self) -> Container:
+        if self.tool == "podman" and self.ipc == "host" and self.shm_size is not None:
+            raise ValueError("podman refuses `shm-size` with `ipc: host`; remove one of them")
+        return self
+
+
 class Runner(Strict):
     """A runner profile; its name is the file's stem."""
 
@@ -37,6 +68,11 @@ class Runner(Strict):
         default=True, description="A sweep holds the machine alone: a second one is refused while it runs."
     )
     executable: str | None = Field(default=None, description="process: program, on PATH or relative to the repository.")
+    container: Container | None = Field(default=None, description="docker, pyxis: how the container is run.")
+    gpus: int | None = Field(default=None, ge=0, description="Accelerators of a node; null: not counted.")
+    visible: EnvName | None = Field(
+        default=None, description="Name that tells the engine its accelerators, e.g. ROCR_VISIBLE_DEVICES."
+    )
     url: str | None = Field(default=None, pattern=r"^https?://\S+$", description="endpoint: base URL of the engine.")
     env: dict[EnvName, str] = Field(
         default_factory=dict, description="Set for every engine; {hardware}, {image} and {model} are filled in."
@@ -48,6 +84,8 @@ class Runner(Strict):
     def fits_its_launch(self) -> Runner:
         if (self.executable is not None) != (self.launch == "process"):
             raise ValueError("`executable` is needed for launch: process, and refused elsewhere")
+        if (self.container is not None) != (self.launch in ("docker", "pyxis")):
+            raise ValueError("`container` is needed for launch: docker and pyxis, and refused elsewhere")
         if (self.url is not None) != (self.launch == "endpoint"):
             raise ValueError("`url` is needed for launch: endpoint, and refused elsewhere")
         return self

@@ -8,6 +8,7 @@ from infx.engines.vllm.counters import COUNTERS
 
 ENGINE = Engine(
     name="vllm",
+    program=("vllm",),
     homes=command.HOMES,
     gpus=command.gpus,
     argv=command.argv,

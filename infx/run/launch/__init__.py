@@ -1,12 +1,16 @@
-"""Launching engines: one module a way."""
+"""Launching engines: one module a way, all of them ending in a command that runs under guard."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import secrets
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from infx.engines.protocol import Engine
 from infx.errors import RunnerError
+from infx.run.launch import container
+from infx.run.launch.prepared import Prepared
 from infx.run.launch.process import EngineProcess, find_executable
 from infx.schema.runner import Runner
 from infx.schema.settings import ServerConfig
@@ -15,34 +19,51 @@ _PASSED = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR", "TZ", 
 """Names that every engine process gets from the caller; all else must be in the recipe or the profile."""
 
 
-def command_of(runner: Runner, engine: Engine, server: ServerConfig, port: int, root: Path) -> list[str]:
-    """The full command line of an engine process, its port included. Raises RunnerError without the program."""
-    if runner.launch != "process" or runner.executable is None:
-        raise RunnerError(f"launch: {runner.launch} is not available yet", where=f"runners/{runner.name}.yaml",
-                          allowed="process")
-    return [find_executable(runner.executable, root), *server.argv, *engine.listen("127.0.0.1", port)]
-
-
 def check_program(runner: Runner, root: Path) -> None:
     """Before anything is made: the engine's program must be there. Raises RunnerError."""
     if runner.launch == "process" and runner.executable is not None:
         find_executable(runner.executable, root)
 
 
-def environment_of(runner: Runner, server: ServerConfig, hardware: str) -> dict[str, str]:
-    """What the profile and the recipe set; the recipe has the last word."""
+def prepare(runner: Runner, engine: Engine, server: ServerConfig, *, hardware: str, port: int, root: Path,
+            caller: Mapping[str, str], gpus: Sequence[int], known_digest: str | None, owner: str) -> Prepared:
+    """Make an engine start ready. Raises RunnerError or RemoteError before anything runs.
+
+    ``gpus``: indices of the accelerators that it may use; ``known_digest``: the digest that this run has used
+    for the image so far; ``owner``: who starts it, for labels.
+    """
+    env = environment_of(runner, server, hardware, gpus)
+    argv = [*server.argv, *engine.listen("127.0.0.1", port)]
+    if runner.launch == "process" and runner.executable is not None:
+        command = [find_executable(runner.executable, root), *engine.program[1:], *argv]
+        passed = {name: caller[name] for name in (*_PASSED, *runner.pass_env) if name in caller}
+        return Prepared(shown=command, env=env, spawn_env={**passed, **env}, passed=list(passed))
+    if runner.launch == "docker" and runner.container is not None:
+        image = container.resolve_image(runner.container, server.image, known=known_digest)
+        asked = container.ContainerRequest(
+            name=f"infx-{secrets.token_hex(6)}", owner=owner, program=engine.program, argv=argv, env=env,
+            passed={name: caller[name] for name in runner.pass_env if name in caller}, gpus=gpus,
+            grace_s=runner.limits.stop_s)
+        return container.prepare(runner.container, image, asked)
+    raise RunnerError(f"launch: {runner.launch} is not available here", where=f"runners/{runner.name}.yaml",
+                      allowed="process, docker")
+
+
+def environment_of(runner: Runner, server: ServerConfig, hardware: str, gpus: Sequence[int] = ()) -> dict[str, str]:
+    """What the profile and the recipe set; the recipe has the last word, except on the accelerators."""
     filled = {name: value.format_map({"hardware": hardware, "image": server.image, "model": server.model})
               for name, value in runner.env.items()}
-    return {**filled, **server.env}
+    mine = {runner.visible: ",".join(map(str, gpus))} if runner.visible and gpus else {}
+    return {**filled, **server.env, **mine}
 
 
-def passed_names(runner: Runner, caller: Mapping[str, str]) -> list[str]:
-    """Names that are taken from the caller's environment."""
-    return [name for name in dict.fromkeys([*_PASSED, *runner.pass_env]) if name in caller]
+def launch(prepared: Prepared, log: Path, root: Path, grace_s: float) -> EngineProcess:
+    """Run a prepared engine under guard; values of the environment join only here."""
+    return EngineProcess(prepared.shown, prepared.spawn_env, log, root, grace_s, stop=prepared.stop,
+                         abandon=prepared.abandon, afterwards=prepared.afterwards)
 
 
-def launch_process(runner: Runner, command: list[str], env: Mapping[str, str], caller: Mapping[str, str], log: Path,
-                   root: Path) -> EngineProcess:
-    """Start an engine process with the given environment and the passed names, values joined only here."""
-    joined = {name: caller[name] for name in passed_names(runner, caller)}
-    return EngineProcess(command, {**joined, **env}, log, root, runner.limits.stop_s)
+def owner_label(run: str) -> str:
+    """Who starts an engine: the run, this process and when it began (a process id alone is used again)."""
+    began = Path(f"/proc/{os.getpid()}/stat").read_text().rsplit(")", 1)[1].split()[19]
+    return f"{run}:{os.getpid()}:{began}"

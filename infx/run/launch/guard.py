@@ -6,6 +6,9 @@ or died), with SIGTERM first and SIGKILL after the grace. It is a child subreape
 engine leaves behind come back to it and are ended too. It reports on standard output, one JSON object a line:
 ``{"pid": …}`` and at the end ``{"exit": code or null, "signal": number or null, "asked": bool}``.
 
+``--stop`` names a command (JSON list) that asks the engine to stop in SIGTERM's place (a container's engine is
+no child of ours), and ``--abandon`` one that clears up when the sweep itself is dead.
+
 Standard library only, and nothing of infx: it must start in milliseconds and never fail to import.
 """
 
@@ -40,14 +43,17 @@ def main() -> int:
     except OSError as error:
         _say({"exit": 127, "signal": None, "asked": False, "error": f"{arguments.command[0]}: {error.strerror}"})
         return 127
+    parent = os.getppid()
     _say({"pid": engine.pid})
     asked = _follow(engine, log)
     if asked:
-        _terminate(engine, log, arguments.grace)
+        _terminate(engine, log, arguments.grace, arguments.stop)
     _sweep_group(engine.pid)
     code = engine.wait()
     _drain(engine, log)
     _reap_strays()
+    if os.getppid() != parent and arguments.abandon:
+        _run(arguments.abandon)
     _say({"exit": code if code >= 0 else None, "signal": -code if code < 0 else None, "asked": asked})
     return 0
 
@@ -70,6 +76,8 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("--log", required=True)
     parser.add_argument("--grace", type=float, required=True)
+    parser.add_argument("--stop", type=json.loads, default=None)
+    parser.add_argument("--abandon", type=json.loads, default=None)
     parser.add_argument("command", nargs="+")
     return parser.parse_args()
 
@@ -98,9 +106,18 @@ def _follow(engine: subprocess.Popen[bytes], log: Log) -> bool:
             return False
 
 
-def _terminate(engine: subprocess.Popen[bytes], log: Log, grace: float) -> None:
+def _run(command: list[str]) -> None:
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+        subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                       timeout=60)
+
+
+def _terminate(engine: subprocess.Popen[bytes], log: Log, grace: float, stop: list[str] | None) -> None:
     assert engine.stdout is not None
-    _signal_group(engine.pid, signal.SIGTERM)
+    if stop is not None:
+        _run(stop)
+    else:
+        _signal_group(engine.pid, signal.SIGTERM)
     deadline = time.monotonic() + grace
     output = engine.stdout.fileno()
     while engine.poll() is None and time.monotonic() < deadline:

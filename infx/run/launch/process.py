@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,14 +32,20 @@ class Ended:
 class EngineProcess:
     """A running engine; use as a context manager, so that it is stopped whatever happens."""
 
-    def __init__(self, argv: Sequence[str], env: Mapping[str, str], log: Path, cwd: Path, grace_s: float) -> None:
-        """Start ``argv`` with exactly ``env``, output to ``log``. Raises EngineError when it cannot be started."""
-        self.argv = list(argv)
-        self.log = log
+    def __init__(self, argv: Sequence[str], env: Mapping[str, str], log: Path, cwd: Path, grace_s: float, *,
+                 stop: list[str] | None = None, abandon: list[str] | None = None,
+                 afterwards: Callable[[Ended], Ended] = lambda ended: ended) -> None:
+        """Start ``argv`` with exactly ``env``, output to ``log``; the rest: launch/prepared.
+
+        Raises EngineError when it cannot be started.
+        """
         self._grace_s = grace_s
+        self._afterwards = afterwards
         self._ended: Ended | None = None
         self._over = threading.Event()
-        command = [sys.executable, "-I", str(_GUARD), "--log", str(log), "--grace", str(grace_s), "--", *argv]
+        extra = [word for name, words in (("--stop", stop), ("--abandon", abandon)) if words is not None
+                 for word in (name, json.dumps(words))]
+        command = [sys.executable, "-I", str(_GUARD), "--log", str(log), "--grace", str(grace_s), *extra, "--", *argv]
         self._guard = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=dict(env), cwd=cwd,
                                        start_new_session=True, text=True)
         assert self._guard.stdout is not None
@@ -62,6 +68,7 @@ class EngineProcess:
         self._guard.wait()
         if self._ended is None:
             self._ended = Ended(None, None, asked=False, error="the guard process was killed")
+        self._ended = self._afterwards(self._ended)
         self._over.set()
 
     @property
@@ -79,7 +86,7 @@ class EngineProcess:
         assert self._guard.stdin is not None
         with contextlib.suppress(OSError):
             self._guard.stdin.close()
-        if not self._over.wait(self._grace_s + 20):
+        if not self._over.wait(self._grace_s + 90):
             self._guard.kill()
             self._over.wait(5)
         self._reader.join(5)

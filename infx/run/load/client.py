@@ -17,6 +17,7 @@ from time import perf_counter_ns
 import numpy as np
 import uvloop
 
+from infx.measure.stop import Look
 from infx.measure.table import RequestTable
 from infx.run.load.control import Controller, Ending, Progress, Stage
 from infx.run.load.health import WorkerHealth
@@ -24,7 +25,8 @@ from infx.run.load.pool import Pool
 from infx.run.load.records import Batch
 from infx.run.load.retokenise import retokenise
 from infx.run.load.spec import LoadSpec
-from infx.run.load.worker import Worker
+from infx.run.load.watch import Watch
+from infx.run.load.worker import Snapshot, Worker
 from infx.workload.lanes import LaneSource
 
 TICK_S = 0.02
@@ -52,7 +54,8 @@ class LoadOutput:
 
     ``ending`` says why it ended and ``message`` explains a bad ending; ``failures`` counts failed requests of
     all phases by kind and ``first_messages`` holds the first message of each kind; ``seconds`` has the wall
-    time of ramp, window and drain; ``texts`` maps rows of ``table`` to the text of responses that nobody counted.
+    time of ramp, window and drain; ``texts`` maps rows of ``table`` to the text of responses that nobody counted;
+    ``looks`` are those of the sequential stop rule, the last one being the one that closed the window.
     """
 
     table: RequestTable
@@ -66,6 +69,7 @@ class LoadOutput:
     first_messages: dict[str, str]
     seconds: dict[str, float] = field(default_factory=dict)
     texts: dict[int, str] = field(default_factory=dict)
+    looks: list[Look] = field(default_factory=list)
 
 
 def workers_for(concurrency: int) -> int:
@@ -119,7 +123,8 @@ class _Run:
         self.spec = spec
         self.hooks = hooks
         self.began_ns = perf_counter_ns()
-        self.control = Controller(spec, self.began_ns)
+        self.watch = Watch(spec.window.target) if spec.window.target is not None else None
+        self.control = Controller(spec, self.began_ns, self.watch.enough if self.watch else None)
         self.unix = {Stage.OPEN: 0.0, Stage.DRAIN: 0.0}
         self.threads = ThreadPoolExecutor(max_workers=2, thread_name_prefix="infx-window")
         self.calls: list[Future[None]] = []
@@ -132,8 +137,11 @@ class _Run:
         loading = asyncio.create_task(worker.run())
         health = None
         try:
+            batches: list[Batch] = []
             while not loading.done():
-                stage = self._step([worker.snapshot()])
+                if len(worker.records):
+                    batches.append(worker.records.take())
+                stage = self._step([worker.snapshot()], batches)
                 if self._entered(Stage.OPEN):
                     worker.open_ns = self.control.open_ns
                     worker.monitor.mark()
@@ -147,14 +155,15 @@ class _Run:
             worker.stop()
             worker.monitor.unwatch_gc()
             await loading
-        return self._output([worker.records.take()], [health or worker.monitor.report()], {0: worker.records.texts},
-                            [worker.records.errors])  # fmt: skip
+        records = worker.records
+        return self._output([*batches, records.take()], [health or worker.monitor.report()], {0: records.texts},
+                            [records.errors])  # fmt: skip
 
     def pooled(self, source: LaneSource, count: int) -> LoadOutput:
         with Pool(self.spec, source, count) as pool:
             while True:
                 pool.wait(TICK_S)
-                stage = self._step(pool.snapshots)
+                stage = self._step(pool.snapshots, pool.batches)
                 if self._entered(Stage.OPEN):
                     pool.open(self.control.open_ns)
                 if self._entered(Stage.DRAIN):
@@ -172,8 +181,10 @@ class _Run:
         self.told.add(stage)
         return True
 
-    def _step(self, snapshots: list) -> Stage:
+    def _step(self, snapshots: list[Snapshot], batches: list[Batch]) -> Stage:
         now = perf_counter_ns()
+        if self.watch is not None and not self.control.close_ns:
+            self.watch.take(snapshots, batches, self.control.open_ns)
         stop = self.hooks.stop is not None and self.hooks.stop()
         stage = self.control.step(now, snapshots, stop)
         for key, entered, hook in (
@@ -210,7 +221,8 @@ class _Run:
         for found in errors:
             messages = {**found, **messages}
         return LoadOutput(table, window, health, control.ending or Ending.STOPPED, control.message, self.began_ns,
-                          ended_ns, table.failures(), messages, seconds, rows)  # fmt: skip
+                          ended_ns, table.failures(), messages, seconds, rows,
+                          self.watch.rule.looks if self.watch else [])  # fmt: skip
 
 
 def _raise_descriptor_limit() -> None:

@@ -19,12 +19,15 @@ class WindowRule:
     The window opens when every lane has ended one request and has begun one of phase main (the first wave,
     primers and warm-ups are cut). It closes when ``minimum_requests`` that started in it have ended and
     ``minimum_s`` have passed, or after ``cap_s``. With ``duration_s`` it closes then and at no other time.
+    With a ``target`` it also waits until the relative half-widths of throughput and of median TPOT are below it
+    (measure/stop), or the cap.
     """
 
     minimum_requests: int = 0
     minimum_s: float = 0.0
     cap_s: float = 3600.0
     duration_s: float | None = None
+    target: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

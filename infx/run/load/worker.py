@@ -40,7 +40,8 @@ class Snapshot:
     failures_in_a_row: int = 0
     measured_started: int = 0  # phase main, sent in the window
     measured_ended: int = 0  # of those, ended well
-    tokens: int = 0  # received since the start
+    tokens: int = 0  # received since the start, at ``at_ns``
+    at_ns: int = 0
     outstanding: int = 0  # measured requests in flight
     close_known: bool = False
     last_byte_ns: int = 0
@@ -65,9 +66,12 @@ class Flight:
         self.data = b""
 
     def body(self, ns: int, data: bytes) -> bool:
+        response, worker = self.response, self.worker
+        before = response.count
         self.reads += 1
-        self.worker.monitor.events += self.response.read(ns, data)
-        return not self.response.error
+        worker.monitor.events += response.read(ns, data)
+        worker.state.tokens += response.count - before
+        return not response.error
 
     def ended(self, ns: int, status: int, failure: Outcome | None, reusable: bool) -> None:
         self.worker.exchange_ended(self, ns, status, failure, reusable)
@@ -141,6 +145,7 @@ class Worker:
 
     def snapshot(self) -> Snapshot:
         """The present state; ``outstanding`` counts measured requests (sent in the window) still in flight."""
+        self.state.at_ns = perf_counter_ns()
         self.state.in_flight = len(self._flights)
         self.state.outstanding = sum(1 for flight in self._flights if self._measured(flight))
         self.state.close_known = self.close_ns < _NEVER
@@ -348,7 +353,6 @@ class Worker:
             status=status, reads=flight.reads, reconnects=flight.reconnects, failure=failure, message=message,
         )  # fmt: skip
         state.ended += 1
-        state.tokens += max(0, flight.response.count)
         state.measured_ended += measured and outcome is Outcome.OK
         lane = request.lane
         self._pending[lane] -= 1

@@ -44,6 +44,16 @@ def engine_facts(timeline: Timeline, counters: Counters, values: dict[str, Value
                        running_peak=max(running, default=None), waiting_peak=max(waiting, default=None))
 
 
+def cache_block(timeline: Timeline) -> int | None:
+    """Tokens in a block of the engine's prefix cache, where one of its info metrics says so (label ``block_size``)."""
+    for _, samples in timeline[-1:]:
+        for _, labels in samples.values:
+            said = dict(labels).get("block_size", "")
+            if said.isdecimal() and int(said) > 0:
+                return int(said)
+    return None
+
+
 def _caches(before: Samples, after: Samples, counters: Counters) -> dict[str, Value]:
     made = {
         "prefix-hit-share": _share("prefix-hit-share", delta(before, after, counters.prefix_hits),
