@@ -128,7 +128,8 @@ def _new(asked: Request, plan: Plan, runner: Runner, root: Path) -> Job:
     run = Run(
         format_version=RUN_FORMAT, id=new_run_id(created, plan.recipe), recipe=plan.recipe, runner=runner.name,
         created_unix=created, harness_version=__version__, harness_commit=commit_of(root), client_version=CLIENT,
-        client_host=socket.gethostname(), stands_in=runner.stands_in, quick=plan.quick, unofficial=plan.unofficial or runner.launch == "endpoint",
+        client_host=socket.gethostname(), stands_in=runner.stands_in, quick=plan.quick,
+        unofficial=plan.unofficial or runner.launch == "endpoint",
         command=["infx", *sys.argv[1:]],
     )
     return Job(plan, runner, partial(RunStore.create, asked.out, run, plan), root)
