@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 TESTS = Path(__file__).parent
 COMPONENTS = ("vllm", "docker", "slurm", "browser")
@@ -24,6 +25,10 @@ TOKEN = "INFX_TEST_TOKEN"
 GRACE_S = 10.0
 RAN = pytest.StashKey[set[str]]()
 MISSING = pytest.StashKey[set[str]]()
+# In CI the same examples every time: a change is judged by what it changed. At home new ones are tried.
+settings.register_profile("ci", derandomize=True, deadline=None)
+settings.register_profile("home", deadline=None)
+settings.load_profile("ci" if os.environ.get("CI") else "home")
 
 
 def required() -> set[str]:

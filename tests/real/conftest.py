@@ -10,6 +10,7 @@ import socket
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -75,6 +76,18 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
+def until_it_listens(served: Served) -> None:
+    """The engine says that it is ready a moment before its socket listens."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        try:
+            served.get("/health")
+            return
+        except OSError:
+            time.sleep(0.05)
+    pytest.fail("the engine said that it is ready, but does not listen")
+
+
 @pytest.fixture(scope="session")
 def serving():
     """`with serving(cpu_engine, model, *arguments) as served:` for an engine started by its raw command."""
@@ -114,6 +127,7 @@ def start_engine(engine: CpuEngine, model: Path, *arguments: str) -> Iterator[Se
         ready.wait(READY_S)
         if not any(READY in line for line in served.log):
             pytest.fail("the engine did not become ready:\n" + "\n".join(served.log[-30:]))
+        until_it_listens(served)
         yield served
     finally:
         process.send_signal(signal.SIGTERM)
