@@ -39,6 +39,12 @@ class _Point:
     each: PerRequest
     gaps: Gaps
 
+    @property
+    def cycle_s(self) -> float:
+        """Mean end-to-end latency in seconds: the period of a closed loop."""
+        known = self.each.e2el_ms[~np.isnan(self.each.e2el_ms)]
+        return float(known.mean()) / 1000 if len(known) else math.nan
+
 
 def summarise(
     table: RequestTable, span: Span, *, gpus: int, concurrency: int, from_scheduled: bool = False
@@ -57,7 +63,7 @@ def summarise(
     chosen = chosen.select_order(np.argsort(chosen["sent_ns"], kind="stable"))
     point = _Point(chosen, per_request(chosen, from_scheduled=from_scheduled), gaps(chosen))
     made: dict[str, Value] = {}
-    made.update(_throughput(table, span, gpus))
+    made.update(_throughput(table, span, gpus, point.cycle_s))
     made.update(_latencies(point))
     made.update(_interactivities(point))
     made.update(_counts(table, point, span))
@@ -81,7 +87,7 @@ def _missing(name: str, reason: str, n: int | None = None) -> Value:
 # -- throughput ----------------------------------------------------------------------------------------------
 
 
-def _throughput(table: RequestTable, span: Span, gpus: int) -> dict[str, Value]:
+def _throughput(table: RequestTable, span: Span, gpus: int, cycle_s: float) -> dict[str, Value]:
     output, inputs = output_tokens(table, span), input_tokens(table, span)
     streams = {
         "output-throughput": (output, "no token count from the engine"),
@@ -92,7 +98,7 @@ def _throughput(table: RequestTable, span: Span, gpus: int) -> dict[str, Value]:
     }
     made: dict[str, Value] = {}
     for name, (stream, reason) in streams.items():
-        made[name] = _rate(name, stream, span, reason)
+        made[name] = _rate(name, stream, span, cycle_s, reason)
         per_gpu = f"{name}-per-gpu"
         if per_gpu in METRICS:
             made[per_gpu] = _scaled(per_gpu, made[name], 1 / gpus)
@@ -105,10 +111,10 @@ def _throughput(table: RequestTable, span: Span, gpus: int) -> dict[str, Value]:
     return made
 
 
-def _rate(name: str, stream: Stream, span: Span, reason: str) -> Value:
+def _rate(name: str, stream: Stream, span: Span, cycle_s: float, reason: str) -> Value:
     if stream.unknown:
         return _missing(name, f"{reason} for {stream.unknown} requests")
-    found = stream.rate(span)
+    found = stream.rate(span, cycle_s)
     return _value(name, found.value, found.n, found)
 
 

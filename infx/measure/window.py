@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from infx.measure.columns import Outcome
-from infx.measure.stats.dependent import batch_rate
 from infx.measure.stats.order import Interval
+from infx.measure.stop import cycle_interval, cycles_in
 from infx.measure.table import RequestTable
 from infx.workload.session import Phase
 
@@ -42,10 +43,18 @@ class Stream:
     amounts: np.ndarray
     unknown: int
 
-    def rate(self, span: Span) -> Interval:
-        """Amount a second in ``span``, with the interval of batch means."""
-        seconds = (self.times_ns - span.open_ns) / 1e9
-        return batch_rate(seconds, self.amounts, 0.0, span.seconds)
+    def rate(self, span: Span, cycle_s: float = math.nan) -> Interval:
+        """Amount a second in ``span``; the interval takes whole cycles as batches (none without two of them)."""
+        inside = span.holds(self.times_ns)
+        value, n = float(self.amounts[inside].sum() / span.seconds), int(inside.sum())
+        cycles = cycles_in(span.seconds, cycle_s)
+        if cycles < 2:
+            return Interval(value, None, None, n)
+        edges = np.linspace(0.0, span.seconds, cycles + 1)
+        place = (self.times_ns[inside] - span.open_ns) / 1e9 / span.seconds * cycles
+        slot = np.minimum(place.astype(int), cycles - 1)
+        found = cycle_interval(edges, np.bincount(slot, weights=self.amounts[inside], minlength=cycles))
+        return Interval(value, found.low, found.high, n)
 
 
 def output_tokens(table: RequestTable, span: Span) -> Stream:

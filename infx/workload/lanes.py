@@ -41,6 +41,9 @@ class FixedLength:
     Lengths are drawn from ``[ceil(ratio × nominal), nominal]``; ``ratio`` 1 gives the nominal lengths.
     ``refill`` False makes every lane end after one request (open loop: one lane an arrival).
     ``warmup_per_lane`` requests of phase warm-up come first, of other prompts than the measured ones.
+    ``spread``: the first output of each lane has any length up to the nominal one, so that the lanes start in
+    the phases in which a long run finds them; without it the rate needs dozens of requests a lane to settle
+    (bench/stop: 1.3 % too high after four). The first wave is never measured.
     """
 
     def __init__(
@@ -54,6 +57,7 @@ class FixedLength:
         ratio: float = 1.0,
         refill: bool = True,
         warmup_per_lane: int = 0,
+        spread: bool = True,
     ) -> None:
         if not 0 < ratio <= 1:
             raise ValueError(f"ratio {ratio} is not in (0, 1]")
@@ -67,6 +71,7 @@ class FixedLength:
         self.ratio = ratio
         self.refill = refill
         self.warmup_per_lane = warmup_per_lane
+        self.spread = spread and refill
         self._ahead: dict[int, Request] = {}
 
     def start(self, lane: int) -> list[Due]:
@@ -92,6 +97,8 @@ class FixedLength:
         draw = self.ids.stream(self.seed, self.salt, lane, index)
         prompt = draw.ids(draw.length(self.input_tokens, self.ratio))
         output = draw.length(self.output_tokens, self.ratio)
+        if self.spread and index == 0:
+            output = draw.length(output, 1 / output)
         return Request(
             lane=lane,
             session=_session(lane, index),

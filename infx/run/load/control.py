@@ -1,7 +1,8 @@
 """When the window opens and closes, and when a load is over: a pure state machine, told the time.
 
-ramp → open → drain → done. The window opens when all lanes have ended one request and begun one of phase
-main; it closes by ``WindowRule``; the drain lasts until the last request that started in the window ended.
+ramp → open → drain → done. The window opens half a mean gap between ends after all lanes have ended one request
+and begun one of phase main (the end of a request is no typical instant: a prefill follows it). It closes by
+``WindowRule``; the drain lasts until the last request that started in the window ended.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ class Controller:
         self.open_ns = self.close_ns = 0
         self.ending: Ending | None = None
         self.message = ""
+        self._open_after_ns = 0
 
     def step(self, now_ns: int, snapshots: Sequence[Snapshot], stop: bool) -> Stage:
         """The stage that holds from ``now_ns`` on."""
@@ -91,7 +93,9 @@ class Controller:
         if self._spec.arrivals is not None:
             ready = now_ns - self._began_ns >= self._spec.arrivals.warmup_s * 1e9
         else:
-            ready = total.lanes_ready >= total.lanes
+            if not self._open_after_ns and total.lanes_ready >= total.lanes:
+                self._open_after_ns = now_ns + (now_ns - self._began_ns) // (2 * total.lanes)
+            ready = self._open_after_ns and now_ns >= self._open_after_ns
         if self._spec.arrivals is None and not total.lanes_live:
             self._finish(now_ns, Ending.EXHAUSTED, "the workload ended before every lane had ended one request")
         elif ready:

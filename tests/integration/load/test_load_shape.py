@@ -231,3 +231,18 @@ def test_a_client_that_cannot_keep_up_says_so(oracle) -> None:  # P10
     rule = WindowRule(minimum_requests=30, cap_s=20)
     output = oracle(scripts.engine(gap_s=0.002)).load(concurrency=8, source=slow, window=rule)
     assert client_bound(output.health, 2.0)
+
+
+@pytest.mark.parametrize("processes", [0, 2])
+def test_a_precision_target_closes_the_window_when_it_is_reached(oracle, processes: int) -> None:
+    server = oracle(scripts.engine(first_s=0.02, gap_s=0.004, jitter=0.2))
+    rule = WindowRule(minimum_requests=8, cap_s=30, target=0.05)
+    output = server.load(concurrency=4, processes=processes, window=rule)
+    assert output.ending is Ending.COMPLETE
+    last = output.looks[-1]
+    assert last.enough
+    assert last.throughput.half_width() <= 0.05
+    assert output.window.seconds == pytest.approx(last.seconds, abs=0.3)
+    made = summarise(output.table, Span(output.window.open_ns, output.window.close_ns), gpus=1, concurrency=4)
+    assert made["output-throughput"].value == pytest.approx(last.throughput.value, rel=0.1)
+    assert made["output-throughput"].low < made["output-throughput"].value < made["output-throughput"].high

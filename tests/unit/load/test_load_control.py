@@ -20,6 +20,14 @@ def snap(at: float = 101, **fields) -> Snapshot:
     return Snapshot(lanes=4, lanes_live=4, in_flight=4, last_byte_ns=int(at * S), **fields)
 
 
+def opened(control: Controller) -> Controller:
+    """With a window that opened at 102 s."""
+    control._began_ns = 102 * S
+    step(control, 102, snap(lanes_ready=4))
+    assert control.open_ns == 102 * S
+    return control
+
+
 def step(control: Controller, at: float, *snapshots: Snapshot, stop: bool = False) -> Stage:
     return control.step(int(at * S), snapshots, stop)
 
@@ -27,8 +35,10 @@ def step(control: Controller, at: float, *snapshots: Snapshot, stop: bool = Fals
 def test_the_window_opens_when_all_lanes_are_ready_and_closes_with_both_minimums() -> None:
     control = controller(WindowRule(minimum_requests=10, minimum_s=5, cap_s=60))
     assert step(control, 101, snap(lanes_ready=3)) is Stage.RAMP
-    assert step(control, 102, snap(102, lanes_ready=4)) is Stage.OPEN
-    assert control.open_ns == 102 * S
+    assert step(control, 102, snap(102, lanes_ready=4)) is Stage.RAMP
+    assert step(control, 102.2, snap(102, lanes_ready=4)) is Stage.RAMP
+    assert step(control, 102.25, snap(102, lanes_ready=4)) is Stage.OPEN  # 2 s ÷ 4 lanes is the mean gap between ends
+    assert control.open_ns == int(102.25 * S)
     assert step(control, 108, snap(108, lanes_ready=4, measured_ended=9)) is Stage.OPEN
     assert step(control, 108.5, snap(108, lanes_ready=4, measured_ended=10)) is Stage.DRAIN
     assert (control.close_ns, control.ending) == (int(108.5 * S), Ending.COMPLETE)
@@ -39,20 +49,20 @@ def test_the_window_opens_when_all_lanes_are_ready_and_closes_with_both_minimums
 
 def test_the_minimum_time_holds_too() -> None:
     control = controller(WindowRule(minimum_requests=1, minimum_s=5, cap_s=60))
-    step(control, 102, snap(lanes_ready=4))
+    opened(control)
     assert step(control, 106, snap(106, measured_ended=99)) is Stage.OPEN
     assert step(control, 107, snap(107, measured_ended=99)) is Stage.DRAIN
 
 
 def test_lanes_of_all_workers_count() -> None:
     control = controller()
-    assert step(control, 101, snap(lanes_ready=4), snap(lanes_ready=0)) is Stage.RAMP
-    assert step(control, 101, snap(lanes_ready=4), snap(lanes_ready=4)) is Stage.OPEN
+    assert step(control, 100, snap(100, lanes_ready=4), snap(100, lanes_ready=0)) is Stage.RAMP
+    assert step(control, 100, snap(100, lanes_ready=4), snap(100, lanes_ready=4)) is Stage.OPEN
 
 
 def test_a_duration_closes_at_its_time_and_at_no_other() -> None:
     control = controller(WindowRule(duration_s=300, cap_s=1))
-    step(control, 102, snap(lanes_ready=4))
+    opened(control)
     assert step(control, 401, snap(401, measured_ended=10_000)) is Stage.OPEN
     assert step(control, 402, snap(402)) is Stage.DRAIN
     assert control.ending is Ending.COMPLETE
@@ -61,7 +71,7 @@ def test_a_duration_closes_at_its_time_and_at_no_other() -> None:
 def test_a_rule_of_its_own_may_ask_for_more_until_the_cap() -> None:
     asked = []
     control = controller(WindowRule(minimum_requests=1, cap_s=60), enough=lambda now: asked.append(now) or False)
-    step(control, 102, snap(lanes_ready=4))
+    opened(control)
     assert step(control, 103, snap(103)) is Stage.OPEN
     assert asked == []  # the minimum is not met: nobody is asked
     assert step(control, 104, snap(104, measured_ended=5)) is Stage.OPEN
@@ -77,15 +87,15 @@ def test_a_rule_of_its_own_may_ask_for_more_until_the_cap() -> None:
         ({"at": 1}, Ending.HUNG, "no byte"),
     ],
 )
-@pytest.mark.parametrize("opened", [False, True])
-def test_trouble_ends_the_load(fields: dict, ending: Ending, word: str, opened: bool) -> None:
+@pytest.mark.parametrize("open_already", [False, True])
+def test_trouble_ends_the_load(fields: dict, ending: Ending, word: str, open_already: bool) -> None:
     control = controller(stall_s=30)
-    if opened:
-        step(control, 102, snap(lanes_ready=4))
+    if open_already:
+        opened(control)
     assert step(control, 140, snap(**{"at": 139, **fields})) is Stage.DONE
     assert control.ending is ending
     assert word in control.message
-    assert bool(control.close_ns) is opened
+    assert bool(control.close_ns) is open_already
 
 
 def test_silence_with_nothing_in_flight_is_no_hang() -> None:
@@ -96,7 +106,7 @@ def test_silence_with_nothing_in_flight_is_no_hang() -> None:
 
 def test_a_drain_that_lasts_too_long_is_cut() -> None:
     control = controller(WindowRule(duration_s=1), drain_s=10)
-    step(control, 102, snap(lanes_ready=4))
+    opened(control)
     step(control, 103, snap(103))
     assert step(control, 112, snap(112, outstanding=1, close_known=True)) is Stage.DRAIN
     assert step(control, 114, snap(114, outstanding=1, close_known=True)) is Stage.DONE
@@ -108,18 +118,18 @@ def test_a_workload_that_ends_early() -> None:
     before, inside = controller(), controller(WindowRule(duration_s=60))
     assert step(before, 101, over) is Stage.DONE
     assert (before.ending, before.open_ns) == (Ending.EXHAUSTED, 0)
-    step(inside, 101, snap(lanes_ready=4))
-    assert step(inside, 102, over) is Stage.DRAIN
+    opened(inside)
+    assert step(inside, 103, over) is Stage.DRAIN
     assert inside.ending is Ending.EXHAUSTED
 
 
 def test_stopping_while_open_keeps_the_window_and_stopping_in_the_drain_keeps_the_ending() -> None:
     control = controller(WindowRule(duration_s=60))
-    step(control, 102, snap(lanes_ready=4))
+    opened(control)
     assert step(control, 110, snap(110), stop=True) is Stage.DONE
     assert (control.ending, control.close_ns) == (Ending.STOPPED, 110 * S)
     drained = controller(WindowRule(duration_s=1))
-    step(drained, 102, snap(lanes_ready=4))
+    opened(drained)
     step(drained, 103, snap(103))
     step(drained, 104, snap(104), stop=True)
     assert drained.ending is Ending.COMPLETE

@@ -70,7 +70,11 @@ def test_lengths_are_drawn_from_ratio_to_nominal() -> None:  # P16
     lengths, outputs = [r.prompt_tokens for r in requests], [r.max_tokens for r in requests]
     assert (min(lengths) >= 800, max(lengths) <= 1000) == (True, True)
     assert 890 < sum(lengths) / 400 < 910
-    assert (min(outputs), max(outputs)) == (80, 100)
+    later = [output for place, output in enumerate(outputs) if place % 10]
+    assert (min(later), max(later)) == (80, 100)
+    firsts = outputs[::10]
+    assert min(firsts) < 30  # the first wave has any length, so that lanes start in the phases of a long run
+    assert {r.max_tokens for r in play(source(osl=100, spread=False), 0, 3)} == {100}
     assert {len(r.prompt_ids) for r in play(source(), 0, 5)} == {200}
     assert all(r.min_tokens == r.max_tokens and r.ignore_eos for r in requests)
 
