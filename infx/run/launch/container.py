@@ -111,10 +111,11 @@ def _options(container: Container, asked: ContainerRequest) -> list[str]:
 def _afterwards(name: str, container: str, ended: Ended) -> Ended:
     """Exit state from the daemon, then the container is removed. A container that is gone was removed under us."""
     found = tool(name, "inspect", "--type", "container", container)
-    if found.returncode != 0:
+    removed = tool(name, "rm", "--force", container)
+    under_us = "in progress" in removed.stderr or "o such container" in removed.stderr
+    if found.returncode != 0 or under_us:
         return ended if ended.asked else replace(ended, error="the container was removed from outside")
     state = json.loads(found.stdout)[0]["State"]
-    tool(name, "rm", "--force", container)
     code = int(state.get("ExitCode", 0))
     signal = code - 128 if 128 < code < 160 else None
     error = "the kernel killed it: out of memory" if state.get("OOMKilled") else str(state.get("Error") or "")
