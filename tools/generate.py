@@ -10,13 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from architecture import drawing
-from reference import commands, exit_codes, metric_table, recipe_fields, runner_fields
+from reference import commands, exit_codes, metric_table, recipe_fields, runner_fields, runner_profiles
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 REGIONS: dict[str, dict[str, Callable[[], str]]] = {
     "architecture.md": {"floors": drawing},
     "recipe.md": {"fields": recipe_fields},
-    "runners.md": {"fields": runner_fields},
+    "runners.md": {"profiles": runner_profiles, "fields": runner_fields},
     "cli.md": {"exit codes": exit_codes, "commands": commands},
     "metrics.md": {"metrics": metric_table},
 }

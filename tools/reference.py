@@ -7,9 +7,11 @@ import json
 import types
 import typing
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 import typer
+import yaml
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
@@ -28,6 +30,17 @@ def recipe_fields() -> str:
 def runner_fields() -> str:
     """Every field of a runner profile, one table a noun."""
     return field_tables(Runner, "Profile")
+
+
+def runner_profiles() -> str:
+    """The profiles that the repository ships."""
+    rows = ["| profile | place, launch | serves | what it is |", "| --- | --- | --- | --- |"]
+    for path in sorted((Path(__file__).resolve().parents[1] / "runners").glob("*.yaml")):
+        profile = yaml.safe_load(path.read_text(encoding="utf-8"))
+        serves = profile["serves"] if isinstance(profile["serves"], str) else ", ".join(profile["serves"])
+        way = f"{profile['place']}, {profile['launch']}"
+        rows.append(f"| `{path.stem}` | {way} | {serves} | {cell(profile.get('description', ''))} |")
+    return "\n".join(rows)
 
 
 def field_tables(model: type[BaseModel], title: str) -> str:

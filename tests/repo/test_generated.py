@@ -20,7 +20,7 @@ def test_generated_file_is_up_to_date(name):
 
 
 def test_an_outdated_page_is_noticed(tmp_path):
-    for folder in ("tools", "docs"):
+    for folder in ("tools", "docs", "runners"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
     (tmp_path / "tests/repo").mkdir(parents=True)
     layers = (ROOT / "tests/repo/layers.toml").read_text(encoding="utf-8")

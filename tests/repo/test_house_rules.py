@@ -157,3 +157,20 @@ def test_nothing_committed_names_a_machine():
 def test_no_committed_file_is_large():
     large = {str(p.relative_to(ROOT)): p.stat().st_size for p in committed_files() if p.stat().st_size > 2_000_000}
     assert large == {}
+
+
+def dead_links(page: Path) -> list[str]:
+    """Relative links of a Markdown page that lead nowhere."""
+    links = re.findall(r"\]\((?!https?:|mailto:|#)([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    return [f"{page.name}: {link}" for link in links if not (page.parent / link).exists()]
+
+
+def test_links_between_pages_lead_somewhere():
+    pages = [path for path in committed_files() if path.suffix == ".md" and "tests" not in path.parts]
+    assert [link for page in pages for link in dead_links(page)] == []
+
+
+def test_a_dead_link_is_found(tmp_path):
+    page = tmp_path / "a.md"
+    page.write_text("[a](a.md#x) [b](b.md) [c](https://example.org/c)", encoding="utf-8")
+    assert dead_links(page) == ["a.md: b.md"]
