@@ -42,10 +42,10 @@ def page_data(runs: Sequence[LoadedRun], usd_per_gpu_hour: Mapping[str, float], 
         for result in run.results if full else ():
             found = detail(run, result, result.visits[0])
             by_place[(name, result.point, result.start)]["detail"] = {
-                "histograms": {k: {"low": e[0], "high": e[-1], "counts": c}
-                               for k, (e, c) in found.histograms.items()},
-                "seconds": found.times[0] + found.times[-1] if found.times else 0, "lines": found.lines,
-                "missing": found.missing,
+                "histograms": {k: {"low": low, "high": high, "counts": counts}
+                               for k, (low, high, counts) in found.histograms.items()},
+                "seconds": found.seconds, "lines": found.lines, "missing": found.missing,
+                "engine": {k: {"x": x, "y": y} for k, (x, y) in found.engine.items()},
             }
     changes = deltas(runs, names)
     used = {cell["metric"] for delta in changes for cell in delta["cells"]}

@@ -43,9 +43,11 @@ def tally(loaded: LoadedRun) -> dict[str, int]:
 
 
 def reasons(result: PointResult) -> list[str]:
-    """The reasons of a result as ``code: message (evidence)``."""
+    """The reasons of a result as ``code: message (evidence)``; a code that only repeats the status is left out."""
     return [
-        f"{reason.code}: {reason.message}" + (f" ({reason.evidence})" if reason.evidence else "")
+        ("" if reason.code == result.status else f"{reason.code}: ")
+        + reason.message
+        + (f" ({reason.evidence})" if reason.evidence else "")
         for reason in result.reasons
     ]
 
@@ -73,8 +75,17 @@ def provenance(loaded: LoadedRun) -> list[tuple[str, str]]:
         ("made", datetime.fromtimestamp(run.created_unix, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")),
     ]
     if plan.assumed:
-        lines.append(("assumed", ", ".join(plan.assumed)))
+        lines.append(("assumed", _assumed(plan.assumed)))
     return lines
+
+
+def _assumed(facts: list[str]) -> str:
+    """Facts without a source, those of one thing together: ``model: weight-bytes, kv-pool-bytes``."""
+    groups: dict[str, list[str]] = {}
+    for fact in facts:
+        owner, colon, name = fact.partition(": ")
+        groups.setdefault(owner if colon else "", []).append(name if colon else fact)
+    return "; ".join(f"{owner}: {', '.join(names)}" if owner else ", ".join(names) for owner, names in groups.items())
 
 
 def _image(image: str, digest: str | None) -> str:

@@ -134,12 +134,13 @@ def _frame(axes: Axes, panel: Panel, dots: list[Dot]) -> None:
         axes.set_xticks([])
         axes.set_yticks([])
         return
-    low, high = min(dot.x for dot in dots), max(dot.x for dot in dots)
+    low = min(dot.x_range[0] if dot.x_range and dot.x_range[0] > 0 else dot.x for dot in dots)
+    high = max(dot.x_range[1] if dot.x_range else dot.x for dot in dots)
     if x.better == "lower" and low > 0 and high > 4 * low:
         axes.set_xscale("log")
         axes.xaxis.set_major_locator(LogLocator(base=10, subs=(1.0, 2.0, 5.0)))
         axes.xaxis.set_minor_formatter(NullFormatter())
-        axes.set_xlim(low / 1.35, high * 1.35)
+        axes.set_xlim(low / 1.25, high * 1.25)
     else:
         axes.set_xlim(min(0.0, low * 1.05), high * 1.1 or 1.0)
     axes.xaxis.set_major_formatter(plain)

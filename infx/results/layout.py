@@ -133,6 +133,12 @@ class RunPaths:
         """Files of the start with this id."""
         return StartPaths(self.root / "starts" / start)
 
+    def timeline(self, key: str, start: str, position: int) -> Path:
+        """The engine's gauges over the window of a visit: CSV of ``seconds`` since it opened and named columns."""
+        parts = PointKey.parse(key)
+        name = f"{parts.axes}-c{parts.concurrency}-{position}-timeline.csv"
+        return self.start(start).metrics / name
+
     def point(self, key: str, start: str) -> PointPaths:
         """Files of the point with this key in this start; ValueError when ``key`` is no point key."""
         parts = PointKey.parse(key)

@@ -1,7 +1,9 @@
+/* A place for a small chart and the function that fills it: all places stand before any is filled, so that each
+   chart is drawn at its final width. */
 function smallChart(parent, data, xTitle, yTitle, label) {
   const box = el("div", { role: "img", "aria-label": label });
   parent.append(box);
-  Plotly.newPlot(box, [{ hoverinfo: "x+y", marker: { color: "#0072B2" }, line: { color: "#0072B2" }, ...data }], {
+  return () => Plotly.newPlot(box, [{ hoverinfo: "x+y", marker: { color: "#0072B2" }, line: { color: "#0072B2" }, ...data }], {
     margin: { l: 56, r: 8, t: 24, b: 40 }, showlegend: false, font: { size: 11 }, title: { text: label, font: { size: 12 } },
     xaxis: { title: { text: xTitle }, gridcolor: "#e6e6e6", zeroline: false, automargin: true },
     yaxis: { title: { text: yTitle }, rangemode: "tozero", gridcolor: "#e6e6e6", automargin: true }, bargap: 0,
@@ -17,15 +19,21 @@ function inside(point, parent) {
   if (detail.missing) parent.append(el("p", null, "No distributions: " + detail.missing + "."));
   const charts = el("div", { class: "charts" });
   parent.append(charts);
+  const waiting = [];
   for (const [name, title] of [["ttft", "TTFT"], ["tpot", "TPOT"], ["e2el", "E2EL"]]) {
     const found = detail.histograms[name];
     if (!found) continue;
     const middle = found.counts.map((_, i) => found.low + (found.high - found.low) * (i + 0.5) / found.counts.length);
-    smallChart(charts, { type: "bar", x: middle, y: found.counts }, "ms", "requests", title + " of measured requests");
+    waiting.push(smallChart(charts, { type: "bar", x: middle, y: found.counts }, "ms", "requests", title + " of measured requests"));
   }
   for (const [name, title, unit] of [["in-flight", "Requests in flight", "requests"], ["output-rate", "Output", "tok/s"]])
     if (detail.lines[name])
-      smallChart(charts, { mode: "lines", x: detail.lines[name].map((_, i) => detail.seconds * (i + 0.5) / detail.lines[name].length), y: detail.lines[name] }, "s since the load began", unit, title);
+      waiting.push(smallChart(charts, { mode: "lines", x: detail.lines[name].map((_, i) => detail.seconds * (i + 0.5) / detail.lines[name].length), y: detail.lines[name] }, "s since the load began", unit, title));
+  for (const [name, line] of Object.entries(detail.engine || {}))
+    waiting.push(smallChart(charts, { mode: "lines", x: line.x, y: line.y }, "s since the window opened", "", "Engine: " + name.replace(/-/g, " ")));
+  for (const fill of waiting) fill();
+  if (!Object.keys(detail.engine || {}).length)
+    parent.append(el("p", { class: "small" }, "This run keeps no time line of the engine's own gauges (running, waiting, KV, hit rate) or of power."));
 }
 
 function showPoint(index, jump = true) {

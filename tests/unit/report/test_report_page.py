@@ -5,8 +5,11 @@ import numpy as np
 import pytest
 import run_folder as fake
 
+from infx.errors import ResultsError
+from infx.measure.columns import COLUMNS
+from infx.measure.stored import StoredTable
 from infx.report.costs import with_costs
-from infx.report.detail import detail, from_table
+from infx.report.detail import detail
 from infx.report.figure import build_figure
 from infx.report.html import inline, render
 from infx.report.page import page_data
@@ -46,16 +49,49 @@ def test_costs_come_from_price_and_power_or_say_what_is_missing(tmp_path):
 
 
 def test_detail_shows_what_the_requests_did(tmp_path):
-    found = from_table(fake.requests(tpot_ms=5.0, ttft_ms=100.0))
+    run = load_run(fake.write(tmp_path, tps=(2,), concurrencies=(1,), columns=True))
+    path = run.requests_file(run.results[0], run.results[0].visits[0])
+    path.write_bytes(fake.requests(tpot_ms=5.0, ttft_ms=100.0).to_bytes())
+    found = detail(run, run.results[0], run.results[0].visits[0])
     for name, value in (("ttft", 100.0), ("tpot", 5.0), ("e2el", 180.0)):
-        edges, counts = found.histograms[name]
-        assert sum(counts) == 60 and len(edges) == len(counts) + 1
-        assert edges[0] <= value <= edges[-1]
-    seconds = found.times[-1] + found.times[0]
-    assert seconds == pytest.approx(15 * 0.180, rel=0.01)
-    assert max(found.lines["in-flight"]) == 4 and np.mean(found.lines["in-flight"]) == pytest.approx(4, abs=0.1)
-    step = seconds / len(found.times)
-    assert sum(found.lines["output-rate"]) * step == pytest.approx(60 * 17, rel=0.01)
+        low, high, counts = found.histograms[name]
+        assert sum(counts) == 60 and low <= value <= high
+    assert found.seconds == pytest.approx(15 * 0.180, rel=0.01)
+    flying = found.lines["in-flight"]
+    assert max(flying) == 4 and np.mean(flying) == pytest.approx(4, abs=0.1)
+    assert sum(found.lines["output-rate"]) * found.seconds / len(flying) == pytest.approx(60 * 17, rel=0.01)
+    assert found.engine == {} and found.missing is None
+
+
+def test_chunks_of_any_size_give_the_same_detail(tmp_path):
+    table = fake.requests(tpot_ms=5.0, ttft_ms=100.0)
+    table.save(tmp_path / "requests.npz")
+    with StoredTable(tmp_path / "requests.npz") as stored:
+        for name in ("sent_ns", "outcome"):
+            assert np.array_equal(stored.column(name), table[name])
+        for size in (1, 7, 5000):
+            pieces = list(stored.chunks("read_ns", size))
+            assert max(map(len, pieces)) <= size and np.array_equal(np.concatenate(pieces), table.read_ns)
+
+
+def test_a_damaged_table_is_named(tmp_path):
+    path = tmp_path / "requests.npz"
+    data = bytearray(fake.requests(tpot_ms=5.0, ttft_ms=100.0).to_bytes())
+    data[len(data) // 3] ^= 255
+    path.write_bytes(data)
+    with pytest.raises(ResultsError, match="not a readable"), StoredTable(path) as stored:
+        for name in COLUMNS:
+            stored.column(name)
+        list(stored.chunks("read_ns"))
+
+
+def test_gauges_of_the_engine_are_shown_where_a_run_keeps_them(tmp_path):
+    run = load_run(fake.write(tmp_path, tps=(2,), concurrencies=(1,), columns=True))
+    path = run.paths.timeline(run.results[0].point, "001", 0)
+    path.write_text("seconds,running,kv-share\n0,1,\n1.5,2,0.25\n")
+    found = detail(run, run.results[0], run.results[0].visits[0])
+    assert found.engine == {"running": ([0.0, 1.5], [1.0, 2.0]), "kv-share": ([1.5], [0.25])}
+    assert data_of(render([run], {}))["points"][0]["detail"]["engine"]["running"] == {"x": [0, 1.5], "y": [1, 2]}
 
 
 def test_detail_without_columns_says_why(tmp_path):
