@@ -211,7 +211,9 @@ show_status() {
 
 case $VERB in
   install) install_missing "$BASE/log/apt.log" slurmctld=slurmctld slurmd=slurmd srun=slurm-client munged=munge ip=iproute2 gcc=gcc
-    [ -e /usr/include/slurm/spank.h ] || install_missing "$BASE/log/apt.log" spank.h=libslurm-dev ;;
+    # headers are no commands: a name that is never one brings the package
+    [ -e /usr/include/slurm/spank.h ] || install_missing "$BASE/log/apt.log" spank.h=libslurm-dev
+    [ -e /usr/include/stdio.h ] || install_missing "$BASE/log/apt.log" stdio.h=libc6-dev ;;
   start) start_all; show_env ;;
   env) show_env ;;
   start-node) start_node "$NODE" ;;
