@@ -73,6 +73,7 @@ def test_several_starts_of_a_point_are_kept_and_the_newest_ok_one_chosen(tmp_pat
 
 
 def test_missing_points_are_those_that_no_start_finished(tmp_path):
+    # P25: points that are not there are named, never passed over
     folder = fake.write(tmp_path, tps=(2,), skipped=("c64",), failed=("c1",))
     loaded = load_run(folder)
     with RunStore.open(folder) as store:
