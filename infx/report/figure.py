@@ -23,7 +23,10 @@ Y_AXES = ("output-throughput-per-gpu", "total-throughput-per-gpu")
 
 @dataclass(frozen=True)
 class Dot:
-    """One measured point in one start: its place, the ends of its intervals, and whether it stands for its point."""
+    """One measured point in one start: its place, the ends of its intervals, and whether it stands for its point.
+
+    ``near``: dominated, but within the intervals no point is clear of it on both axes.
+    """
 
     point: str
     start: str
@@ -34,6 +37,7 @@ class Dot:
     y_range: tuple[float, float] | None
     chosen: bool
     on_frontier: bool = False
+    near: bool = False
 
 
 @dataclass(frozen=True)
@@ -147,9 +151,13 @@ def _panel(x: str, y: str, series: Sequence[Series], ready: dict[str, list[tuple
         chosen = [(label, i) for label in labels for i, dot in enumerate(dots[label]) if dot.chosen]
         places = [(dots[label][i].x, dots[label][i].y) for label, i in chosen]
         best = {chosen[i] for i in frontier(places, METRICS[x].better, METRICS[y].better)}
+        boxes = {place: _corners(dots[place[0]][place[1]], METRICS[x].better, METRICS[y].better) for place in chosen}
+        near = {p for p in chosen if p not in best and not any(_clear_of(boxes[q], boxes[p]) for q in best)}
         for label in labels:
             dots[label] = tuple(
-                replace(dot, on_frontier=True) if (label, i) in best else dot for i, dot in enumerate(dots[label])
+                replace(dot, on_frontier=(label, i) in best, near=(label, i) in near)
+                if (label, i) in best or (label, i) in near else dot
+                for i, dot in enumerate(dots[label])
             )
     return Panel(x, y, dots)
 
@@ -163,6 +171,21 @@ def _dots(x: str, y: str, ready: Sequence[tuple[PointResult, bool]]) -> Iterator
             result.point, result.start, result.concurrency, across.value, up.value, _range(across), _range(up),
             chosen=chosen,
         )
+
+
+def _corners(dot: Dot, x_better: str, y_better: str) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Worst and best ends of a dot's intervals on both axes, signed so that higher is better."""
+    axes = []
+    for value, ends, better in ((dot.x, dot.x_range, x_better), (dot.y, dot.y_range, y_better)):
+        sign = 1.0 if better == "higher" else -1.0
+        axes.append(sorted(sign * end for end in ends or (value, value)))
+    (x_worst, x_best), (y_worst, y_best) = axes
+    return (x_worst, y_worst), (x_best, y_best)
+
+
+def _clear_of(one: tuple, other: tuple) -> bool:
+    """True when even the worst corner of ``one`` is at least as good as the best corner of ``other``."""
+    return one[0][0] >= other[1][0] and one[0][1] >= other[1][1]
 
 
 def _range(value: Value) -> tuple[float, float] | None:
@@ -215,7 +238,8 @@ def _gaps(panels: Sequence[Panel], runs: Sequence[LoadedRun], names: Sequence[st
 
 def _notes(runs: Sequence[LoadedRun]) -> Iterator[str]:
     yield (
-        "Filled marks are on the frontier of their run and arm, hollow ones are dominated by another of its points. "
+        "Filled marks are on the frontier of their run and arm, hollow ones are dominated by another of its points, "
+        "pale ones too, but not beyond their intervals. "
         "Dotted lines and steps only guide the eye: nothing was measured between marks. Numbers are concurrencies; "
         "bars are 95 % intervals within a start."
     )

@@ -165,7 +165,9 @@ def _panels(figure: Figure, index: Mapping[tuple, int]) -> dict[str, dict[str, A
             group: [index[(runs[labels[0]], dot.point, dot.start)] for dot in panel.frontier_of(labels)]
             for group, labels in figure.groups().items()
         }
-        found[f"{panel.x}|{panel.y}"] = {"dots": dots, "frontier": fronts}
+        near = [index[(runs[label], dot.point, dot.start)] for label, series in panel.dots.items()
+                for dot in series if dot.near]
+        found[f"{panel.x}|{panel.y}"] = {"dots": dots, "frontier": fronts, "near": near}
     return found
 
 

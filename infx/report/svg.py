@@ -14,6 +14,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure as Canvas
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
@@ -115,9 +116,10 @@ def _draw_panel(axes: Axes, panel: Panel, figure: Figure) -> None:
     for one, dots in shown:
         _draw_series(axes, one, dots)
     _label(axes, shown)
-    for banner in figure.banners[:1]:
+    words = " · ".join(banner.split(":")[0] for banner in figure.banners)
+    if words:
         axes.text(
-            0.5, 0.5, banner.split(":")[0], transform=axes.transAxes, ha="center", va="center", fontsize=38,
+            0.5, 0.5, words, transform=axes.transAxes, ha="center", va="center", fontsize=min(38, 480 / len(words)),
             rotation=24, color="0.5", alpha=0.16, fontweight="bold", zorder=0,
         )
 
@@ -170,7 +172,8 @@ def _draw_series(axes: Axes, series: Series, dots: tuple[Dot, ...]) -> None:
                 axes.plot(xs, ys, color=colour, linewidth=0.8, alpha=0.55, zorder=2)
         axes.plot(
             [dot.x], [dot.y], marker=marker, color=colour, zorder=3, markersize=6.0 if dot.chosen else 4.0,
-            markerfacecolor=colour if dot.on_frontier else "white", markeredgewidth=1.2,
+            markerfacecolor=colour if dot.on_frontier else to_rgba(colour, 0.3) if dot.near else "white",
+            markeredgewidth=1.2,
         )
 
 

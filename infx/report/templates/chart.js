@@ -68,6 +68,7 @@ function traces(x, y, shown, options) {
   const panel = DATA.panels[x + "|" + y];
   const made = [];
   const best = new Set(Object.values(panel.frontier).flat());
+  const near = new Set(panel.near);
   if (options.frontier)
     for (const [group, indices] of Object.entries(panel.frontier)) {
       const visible = DATA.series.some((s) => s.group === group && shown.has(s.label));
@@ -95,7 +96,8 @@ function traces(x, y, shown, options) {
       hovertext: points.map((p) => hover(p, x, y)), hoverinfo: "text",
       error_x: options.bars ? bars(points, x) : undefined, error_y: options.bars ? bars(points, y) : undefined,
       marker: {
-        symbol: indices.map((i) => series.marker + (best.has(i) ? "" : "-open")), color: series.colour,
+        symbol: indices.map((i) => series.marker + (best.has(i) || near.has(i) ? "" : "-open")),
+        color: indices.map((i) => (near.has(i) ? series.colour + "55" : series.colour)),
         size: points.map((p) => (p.chosen ? 9 : 6)), line: { width: 1.5, color: series.colour },
       },
     });
@@ -113,10 +115,11 @@ function drawChart(x, y, shown, options) {
     yaxis: { title: { text: titled(y) }, type: options.logY ? "log" : "linear", rangemode: "tozero", gridcolor: "#e6e6e6", zeroline: false, automargin: true },
     annotations: [],
   };
-  if (DATA.banners.length)
+  const words = DATA.banners.map((b) => b.split(":")[0]).join(" · ");
+  if (words)
     layout.annotations.push({
-      text: DATA.banners[0].split(":")[0], xref: "paper", yref: "paper", x: 0.5, y: 0.5, showarrow: false,
-      textangle: -20, font: { size: 54, color: "rgba(110,110,110,0.16)" },
+      text: words, xref: "paper", yref: "paper", x: 0.5, y: 0.5, showarrow: false,
+      textangle: -20, font: { size: Math.min(54, 900 / words.length, $("chart").clientWidth * 1.2 / words.length), color: "rgba(110,110,110,0.16)" },
     });
   if (!made.length)
     layout.annotations.push({ text: "no shown point has both figures", xref: "paper", yref: "paper", x: 0.5, y: 0.6, showarrow: false });

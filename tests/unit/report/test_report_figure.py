@@ -69,6 +69,19 @@ def test_the_frontier_of_a_run_spans_its_layouts(tmp_path):
     assert across == sorted(across) and len(across) == len(best)
 
 
+def test_a_point_that_noise_may_have_put_behind_is_marked(tmp_path):
+    folder = fake.write(tmp_path, tps=(2,), skipped=("c8", "c64"), concurrencies=(1, 8, 64))
+    first = fake.curve(2, 1)
+    with RunStore.open(folder) as store:
+        for number, factor in ((1, 0.99), (2, 0.9)):
+            figures = {name: value * factor for name, value in first.items()}
+            store.append_visit(load_run(folder).plan.points[number], "001", fake.visit(figures))
+    dots = build_figure([load_run(folder)]).panels[0].dots["tp2"]
+    assert [(d.concurrency, d.on_frontier, d.near) for d in dots] == [
+        (1, True, False), (8, False, True), (64, False, False)
+    ]
+
+
 def test_bad_points_are_listed_and_never_drawn(tmp_path):
     figure = build_figure([load_run(fake.write(tmp_path, tps=(2,), failed=("c8",), skipped=("c64",)))])
     assert [d.concurrency for p in figure.panels for d in p.dots["tp2"]] == [1] * 6
@@ -150,7 +163,7 @@ def test_the_picture_carries_marks_concurrencies_and_what_is_not_drawn(tmp_path)
     svg = picture([run], "a.svg")
     found = words(svg)
     assert b"SIMULATED: no hardware was measured   \xc2\xb7   QUICK: short prompts and windows" in found
-    assert found.count(b"SIMULATED") == 6, "each panel says so, for pictures that are cut out"
+    assert found.count("SIMULATED · QUICK".encode()) == 6, "each panel says so, for pictures that are cut out"
     assert svg.count(b'id="label-tp2-c64"') == 6 and svg.count(b'id="label-tp2-c1"') == 6
     assert b"label-tp2-c8" not in svg
     assert any(b"tp2 c8: failed, engine-died" in text for text in found)
