@@ -8,7 +8,7 @@ for (const [i, point] of DATA.points.entries()) {
   for (const name of Object.keys(point.empty)) point.empty[name] = DATA.texts[point.empty[name]];
 }
 const SATURATED = new Set(DATA.saturated);
-const PLACES = ["top right", "bottom left", "middle right", "middle left", "top center", "bottom center"];
+const PLACES = ["top right", "bottom left", "bottom right", "top left"];
 const $ = (id) => document.getElementById(id);
 
 function el(tag, attributes, ...children) {
@@ -54,11 +54,11 @@ function hover(point, x, y) {
   return lines.join("<br>");
 }
 
-function bars(points, name) {
+function bars(points, name, colour) {
   const ends = points.map((p) => p.values[name]);
   if (!ends.some((e) => e[1] !== null)) return undefined;
   return {
-    type: "data", symmetric: false, thickness: 1, width: 2,
+    type: "data", symmetric: false, thickness: 1, width: 2, color: colour,
     array: ends.map((e) => (e[2] === null ? 0 : e[2] - e[0])),
     arrayminus: ends.map((e) => (e[1] === null ? 0 : e[0] - e[1])),
   };
@@ -94,7 +94,7 @@ function traces(x, y, shown, options) {
       text: points.map((p, i) => (p.chosen ? p.concurrency + (SATURATED.has(indices[i]) ? " ◂sat." : "") : "")),
       textfont: { color: series.ink, size: 11 }, customdata: indices,
       hovertext: points.map((p) => hover(p, x, y)), hoverinfo: "text",
-      error_x: options.bars ? bars(points, x) : undefined, error_y: options.bars ? bars(points, y) : undefined,
+      error_x: options.bars ? bars(points, x, series.colour) : undefined, error_y: options.bars ? bars(points, y, series.colour) : undefined,
       marker: {
         symbol: indices.map((i) => series.marker + (best.has(i) || near.has(i) ? "" : "-open")),
         color: indices.map((i) => (near.has(i) ? series.colour + "55" : series.colour)),
