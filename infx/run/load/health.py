@@ -11,7 +11,7 @@ from time import perf_counter_ns
 LAG_INTERVAL_S = 0.02
 CPU_LIMIT = 0.9
 LAG_FLOOR_MS = 5.0
-LAG_SHARE_OF_TPOT = 0.25
+LAG_SHARE_OF_TPOT = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def client_bound(workers: list[WorkerHealth], tpot_ms: float | None) -> list[str
     """Why the client, not the engine, may have set these numbers; empty when it did not.
 
     A worker is the limit when it used more than 90 % of a core, or when the p99 of its loop lag is above
-    5 ms and above a quarter of the median TPOT.
+    5 ms and above half of the median TPOT.
     """
     reasons = []
     for number, worker in enumerate(workers):

@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from time import perf_counter_ns
@@ -67,12 +68,10 @@ class Pool:
 
     def _spawn(self) -> None:
         ours, theirs = socket.socketpair()
-        root = str(Path(__file__).resolve().parents[3])
-        path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
         self._processes.append(
             subprocess.Popen(
                 [sys.executable, "-m", "infx.run.load.pool", str(theirs.fileno())],
-                pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": path},
+                pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, env=child_environment(),
                 # A session is a scheduling group (sched_autogroup): in the caller's, the worker would pay for
                 # whatever else runs there, and was seen to wait for a second beside a busy engine.
                 start_new_session=True,
@@ -113,7 +112,7 @@ class Pool:
             number = self._pipes.index(pipe)
             try:
                 self._take(number, pipe.recv())
-            except (EOFError, ConnectionError) as error:
+            except (EOFError, OSError) as error:
                 self._ended.add(number)
                 code = self._processes[number].wait()
                 raise LoadError(f"load worker {number} died (exit status {code})") from error
@@ -144,6 +143,13 @@ class Pool:
             waited += 0.1
 
 
+def child_environment() -> dict[str, str]:
+    """The environment of a process of ours: as here, with this very infx importable."""
+    root = str(Path(__file__).resolve().parents[3])
+    path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
+    return {**os.environ, "PYTHONPATH": path}
+
+
 async def _work(pipe: Connection) -> None:
     spec, source, lanes, number, count = pipe.recv()
     worker = Worker(spec, source, lanes, number=number, workers=count)
@@ -151,33 +157,37 @@ async def _work(pipe: Connection) -> None:
     worker.began_ns = pipe.recv()[1]
     worker.monitor.watch_gc()
     loop = asyncio.get_running_loop()
-    loading = asyncio.create_task(worker.run())
-    reported = False
+    health: list[WorkerHealth] = []
 
-    def told() -> None:
-        nonlocal reported
-        try:
-            message = pipe.recv()
-        except (EOFError, OSError):  # the parent is gone
-            message = ("stop",)
-            loop.remove_reader(pipe.fileno())
+    def told(message: tuple[Any, ...]) -> None:
         if message[0] == "open":
             worker.open_ns = message[1]
             worker.monitor.mark()
         elif message[0] == "close":
             worker.close_ns = message[1]
-            pipe.send(("health", worker.monitor.report()))
-            reported = True
+            health.append(worker.monitor.report())
         else:
             worker.stop()
 
-    loop.add_reader(pipe.fileno(), told)
+    def listen() -> None:
+        """Blocks in a thread of its own: the loop would make the descriptor non-blocking, for sending too."""
+        while True:
+            try:
+                message = pipe.recv()
+            except (EOFError, OSError):  # the parent is gone
+                message = ("stop",)
+            loop.call_soon_threadsafe(told, message)
+            if message[0] == "stop":
+                return
+
+    threading.Thread(target=listen, name="infx-orders", daemon=True).start()
+    loading = asyncio.create_task(worker.run())
     while not loading.done():
         await asyncio.wait([loading], timeout=REPORT_S)
-        pipe.send(("report", (worker.snapshot(), worker.records.take() if len(worker.records) else None)))
-    loop.remove_reader(pipe.fileno())
-    if not reported:
-        pipe.send(("health", worker.monitor.report()))
+        report = (worker.snapshot(), worker.records.take() if len(worker.records) else None)
+        # In a thread: a parent that is busy for a moment must not hold the streams up.
+        await loop.run_in_executor(None, pipe.send, ("report", report))
+    pipe.send(("health", health[0] if health else worker.monitor.report()))
     error = loading.exception()
     if error is not None:
         pipe.send(("error", error))
