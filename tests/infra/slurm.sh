@@ -124,11 +124,11 @@ start_controller() {
 #!/bin/sh
 export SLURM_CONF=$SLURM_CONF
 grep -qx '10.77.0.1 ctl' /etc/hosts && exec /usr/bin/$name "\$@"
-exec nsenter --target "\$(cat $BASE/run/ctl.pid)" --mount --uts --net --wdns="\$PWD" -- /usr/bin/$name "\$@"
+exec nsenter --target "\$(cat $BASE/run/ctl.pid)" --mount --root --uts --net --wdns="\$PWD" -- /usr/bin/$name "\$@"
 CLIENT
     chmod 755 "$BASE/bin/$name"
   done
-  setsid nsenter --target "$(cat "$BASE/run/ctl.pid")" --mount --uts --net slurmctld -D </dev/null \
+  setsid nsenter --target "$(cat "$BASE/run/ctl.pid")" --mount --root --uts --net slurmctld -D </dev/null \
     >>"$BASE/log/slurmctld.out" 2>&1 &
   echo $! >"$BASE/run/slurmctld.pid"
 }
@@ -153,7 +153,7 @@ slurmd_of() { # slurmd_of N: the process id of node N's daemon
 start_node() { # start_node N: bash is the node's first process; its end is the end of all that runs there
   local node=$1 outer first=
   if running "$BASE/run/node.$node.pid"; then
-    [ -n "$(slurmd_of "$node")" ] || nsenter --target "$(cat "$BASE/run/node.$node.pid")" --mount --pid --uts --net \
+    [ -n "$(slurmd_of "$node")" ] || nsenter --target "$(cat "$BASE/run/node.$node.pid")" --mount --root --pid --uts --net \
       slurmd -N "$node" </dev/null >>"$BASE/log/slurmd.$node.out" 2>&1
     return 0
   fi

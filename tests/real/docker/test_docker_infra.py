@@ -2,9 +2,11 @@
 
 import json
 import re
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from urllib.request import urlopen
@@ -118,9 +120,11 @@ def poll(docker, container: str, url: str) -> str:
     pytest.fail(f"no answer at {url}:\n{done.stdout}{done.stderr}")
 
 
-def test_stopping_leaves_neither_process_nor_mount(docker, tmp_path, monkeypatch):
+def test_stopping_leaves_neither_process_nor_mount(docker, request, monkeypatch):
     script = Path(__file__).parents[2] / "infra" / "docker.sh"
-    base = tmp_path / "d"
+    base = tempfile.mkdtemp(prefix="infx-docker-", dir="/tmp")
+    request.addfinalizer(lambda: shutil.rmtree(base))
+    request.addfinalizer(lambda: call("stop"))
     monkeypatch.setenv("REGISTRY_PORT", str(free_port()))
 
     def call(*words: str) -> str:
@@ -131,4 +135,4 @@ def test_stopping_leaves_neither_process_nor_mount(docker, tmp_path, monkeypatch
     call("stop")
     assert call("status") == "down registry\ndown docker\n"
     call("stop")
-    assert str(base) not in Path("/proc/self/mountinfo").read_text()
+    assert base not in Path("/proc/self/mountinfo").read_text()

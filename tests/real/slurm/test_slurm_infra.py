@@ -133,6 +133,7 @@ def test_stopping_leaves_neither_process_nor_namespace(request):
     script = Path(__file__).parents[2] / "infra" / "slurm.sh"
     base = tempfile.mkdtemp(prefix="infx-slurm-", dir="/tmp")
     request.addfinalizer(lambda: shutil.rmtree(base))
+    request.addfinalizer(lambda: call("stop"))
 
     def call(*words: str) -> str:
         done = subprocess.run([script, base, *words], check=True, text=True, stdout=subprocess.PIPE, timeout=90)
