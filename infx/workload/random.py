@@ -11,6 +11,7 @@ import math
 import random
 from array import array
 from collections.abc import Iterable
+from functools import lru_cache
 
 
 class TokenIds:
@@ -28,9 +29,21 @@ class TokenIds:
 
     def stream(self, seed: int, salt: str, *position: int) -> Draw:
         """An independent stream of draws for this (seed, salt, position): equal arguments, equal draws."""
-        text = f"{seed}\x00{salt}\x00" + ",".join(map(str, position))
-        digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
-        return Draw(self.allowed, random.Random(int.from_bytes(digest, "big")))
+        return Draw(self.allowed, _stream(seed, salt, *position))
+
+
+def _stream(seed: int, salt: str, *position: int) -> random.Random:
+    text = f"{seed}\x00{salt}\x00" + ",".join(map(str, position))
+    digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
+    return random.Random(int.from_bytes(digest, "big"))
+
+
+@lru_cache(maxsize=4)
+def order_of(count: int, seed: int, salt: str, lap: int) -> tuple[int, ...]:
+    """A shuffled order of ``range(count)``, by (seed, salt, lap)."""
+    order = list(range(count))
+    _stream(seed, salt, lap).shuffle(order)
+    return tuple(order)
 
 
 class Draw:
