@@ -1,6 +1,6 @@
 """The null server: an engine that computes nothing, so that only the client is measured.
 
-    python -m infx.run.selfbench.null_server [--tick-ms 20] [--first-ms 20] [--per-tick 1]
+    python -m infx.run.selfbench.null_server [--tick-ms 20] [--first-ms 20] [--per-tick 1] [--usage asked|always]
 
 It answers completions and chat with ``max_tokens`` tokens, ``per-tick`` of them to every stream at every tick
 (all streams tick together, as a batching engine does), with usage in every event when asked for. It prints
@@ -57,8 +57,8 @@ def _event(done: int, total: int, prompt: int, chat: bool, usage: bool) -> bytes
 class Null:
     """All streams of the server, ticked together."""
 
-    def __init__(self, tick_s: float, first_s: float, per_tick: int) -> None:
-        self.tick_s, self.first_s, self.per_tick = tick_s, first_s, per_tick
+    def __init__(self, tick_s: float, first_s: float, per_tick: int, usage_always: bool) -> None:
+        self.tick_s, self.first_s, self.per_tick, self.usage_always = tick_s, first_s, per_tick, usage_always
         self.streams: dict[_Connection, None] = {}
         self.log: list[tuple[int, int, int, int]] = []
         self.gaps = array("q")
@@ -111,7 +111,8 @@ class _Connection(asyncio.Protocol):
         raw = bytes(wanted.prompt)
         self._prompt = raw.count(b",") + 1 if raw[:1] == b"[" else 1
         self._total, self._done, self._first, self._last = wanted.max_tokens, 0, 0, 0
-        self._usage = bool((wanted.stream_options or {}).get("continuous_usage_stats"))
+        asked = bool((wanted.stream_options or {}).get("continuous_usage_stats"))
+        self._usage = asked or self._server.usage_always
         self._chat = b"chat" in self._path
         self.first_due_ns = self._received + int(self._server.first_s * 1e9)
         self._server.streams[self] = None
@@ -151,7 +152,7 @@ class _Connection(asyncio.Protocol):
 
 async def _serve(options: argparse.Namespace) -> None:
     loop = asyncio.get_running_loop()
-    null = Null(options.tick_ms / 1000, options.first_ms / 1000, options.per_tick)
+    null = Null(options.tick_ms / 1000, options.first_ms / 1000, options.per_tick, options.usage == "always")
     server = await loop.create_server(lambda: _Connection(null), "127.0.0.1", options.port, backlog=4096)
     print("PORT", server.sockets[0].getsockname()[1], flush=True)
     await null.tick()
@@ -164,6 +165,7 @@ def main() -> None:
     parser.add_argument("--tick-ms", type=float, default=20.0)
     parser.add_argument("--first-ms", type=float, default=20.0)
     parser.add_argument("--per-tick", type=int, default=1)
+    parser.add_argument("--usage", choices=["asked", "always"], default="asked")
     uvloop.run(_serve(parser.parse_args()))
 
 
