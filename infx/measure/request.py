@@ -5,11 +5,13 @@ Formulas: docs/methodology.md, "Per request". Times in milliseconds, rates in to
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from infx.measure.columns import CountSource, Outcome
+from infx.measure.flow import pieces
 from infx.measure.table import RequestTable
 
 NS_A_MS = 1e6
@@ -27,6 +29,10 @@ class PerRequest:
     delay_ms: np.ndarray
     e2el_per_token_ms: np.ndarray
     censored: np.ndarray
+
+    def take(self, places: np.ndarray) -> PerRequest:
+        """The requests at ``places`` (indices), in their order."""
+        return PerRequest(*(getattr(self, field.name)[places] for field in fields(self)))
 
 
 def per_request(table: RequestTable, *, from_scheduled: bool = False) -> PerRequest:
@@ -64,20 +70,29 @@ class Gaps:
     spread_unknown: int  # good requests whose tokens per read nobody knows
 
 
-def gaps(table: RequestTable) -> Gaps:
-    """Chunk gaps of the good requests of ``table``, pooled; ITL = gap ÷ tokens, weighted by tokens."""
-    good = table.select(table.ok)
-    inner = np.ones(len(good.read_ns), dtype=bool)
-    starts = good.offsets[:-1]
-    inner[starts[starts < len(inner)]] = False
-    later = np.flatnonzero(inner)
-    gap = (good.read_ns[later] - good.read_ns[later - 1]) / NS_A_MS
-    unknown = np.isin(good["count_source"], [CountSource.USAGE_PER_READ, CountSource.USAGE_FINAL_SPREAD], invert=True)
-    return Gaps(gap, good.read_tokens[later], int(unknown.sum()))
+def gaps(table: RequestTable, chosen: np.ndarray | None = None) -> Gaps:
+    """Chunk gaps of the good requests (of those in the mask ``chosen``), pooled; ITL = gap ÷ tokens, by tokens."""
+    wanted = table.ok if chosen is None else table.ok & chosen
+    gap, tokens, n = np.empty(len(table.read_ns), np.float32), np.empty(len(table.read_ns), np.int32), 0
+    for stretch, owner in pieces(table):
+        later = wanted[owner]
+        later[1:] &= owner[1:] == owner[:-1]
+        later[:1] = False  # a stretch begins with the first read of a request
+        place = np.flatnonzero(later)
+        times = table.read_ns[stretch]
+        gap[n : n + len(place)] = (times[place] - times[place - 1]) / NS_A_MS
+        tokens[n : n + len(place)] = table.read_tokens[stretch][place]
+        n += len(place)
+    sources = table["count_source"][wanted]
+    unknown = np.isin(sources, [CountSource.USAGE_PER_READ, CountSource.USAGE_FINAL_SPREAD], invert=True)
+    return Gaps(gap[:n], tokens[:n], int(unknown.sum()))
 
 
-def weighted_quantile(values: np.ndarray, weights: np.ndarray, q: float) -> float:
-    """The least value that at least the share ``q`` of the weight does not exceed (inverse of the weighted CDF)."""
+def weighted_quantile(values: np.ndarray, weights: np.ndarray | None, q: float) -> float:
+    """The least value that at least the share ``q`` of the weight does not exceed (None: all weigh the same)."""
+    if weights is None or (weights == weights[0]).all():
+        rank = min(max(math.ceil(q * len(values) * (1 - 1e-12)) - 1, 0), len(values) - 1)
+        return float(np.partition(values, rank)[rank])
     order = np.argsort(values, kind="stable")
     cumulated = np.cumsum(weights[order])
     place = np.searchsorted(cumulated, q * cumulated[-1] * (1 - 1e-12), side="left")

@@ -11,22 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from infx.measure.flow import Slots, input_tokens, output_tokens, requests_ended
 from infx.measure.request import Gaps, PerRequest, gaps, per_request, weighted_quantile
 from infx.measure.stats.dependent import batch_means
 from infx.measure.stats.order import Interval, dependent_quantile_interval, least_n
+from infx.measure.stop import cycles_in
 from infx.measure.table import RequestTable
-from infx.measure.window import (
-    Span,
-    Stream,
-    both,
-    in_flight,
-    input_tokens,
-    measured,
-    output_tokens,
-    prompt_lengths,
-    requests_ended,
-    whole_wall,
-)
+from infx.measure.window import Span, in_flight, measured, prompt_lengths, whole_wall
 from infx.schema.metrics import METRICS, PERCENTILES
 from infx.schema.result import Value
 
@@ -35,7 +26,8 @@ SUPPRESSED = ("p90", "p99")
 
 @dataclass(frozen=True, slots=True)
 class _Point:
-    table: RequestTable  # the measured requests, in the order of sending
+    table: RequestTable  # the measured requests, in the order of sending, without their reads
+    reads: np.ndarray  # token-carrying reads of each
     each: PerRequest
     gaps: Gaps
 
@@ -59,9 +51,11 @@ def summarise(
         raise ValueError("the window is empty")
     if gpus < 1:
         raise ValueError(f"a point uses at least one GPU, not {gpus}")
-    chosen = table.select(measured(table, span))
-    chosen = chosen.select_order(np.argsort(chosen["sent_ns"], kind="stable"))
-    point = _Point(chosen, per_request(chosen, from_scheduled=from_scheduled), gaps(chosen))
+    mask = measured(table, span)
+    places = np.flatnonzero(mask)
+    places = places[np.argsort(table["sent_ns"][places], kind="stable")]
+    each = per_request(table, from_scheduled=from_scheduled).take(places)
+    point = _Point(table.heads(places), np.diff(table.offsets)[places], each, gaps(table, mask))
     made: dict[str, Value] = {}
     made.update(_throughput(table, span, gpus, point.cycle_s))
     made.update(_latencies(point))
@@ -88,17 +82,19 @@ def _missing(name: str, reason: str, n: int | None = None) -> Value:
 
 
 def _throughput(table: RequestTable, span: Span, gpus: int, cycle_s: float) -> dict[str, Value]:
-    output, inputs = output_tokens(table, span), input_tokens(table, span)
+    slots = max(1, cycles_in(span.seconds, cycle_s))
+    output, inputs = output_tokens(table, span, slots), input_tokens(table, span, slots)
+    cached = input_tokens(table, span, slots, cached=True)
     streams = {
         "output-throughput": (output, "no token count from the engine"),
         "input-throughput": (inputs, "no prompt token count"),
-        "cached-input-throughput": (input_tokens(table, span, cached=True), "the engine reports no cached tokens"),
-        "total-throughput": (both(output, inputs), "no token count from the engine"),
-        "request-throughput": (requests_ended(table), ""),
+        "cached-input-throughput": (cached, "the engine reports no cached tokens"),
+        "total-throughput": (output.plus(inputs), "no token count from the engine"),
+        "request-throughput": (requests_ended(table, span, slots), ""),
     }
     made: dict[str, Value] = {}
-    for name, (stream, reason) in streams.items():
-        made[name] = _rate(name, stream, span, cycle_s, reason)
+    for name, (found, reason) in streams.items():
+        made[name] = _rate(name, found, reason)
         per_gpu = f"{name}-per-gpu"
         if per_gpu in METRICS:
             made[per_gpu] = _scaled(per_gpu, made[name], 1 / gpus)
@@ -111,10 +107,10 @@ def _throughput(table: RequestTable, span: Span, gpus: int, cycle_s: float) -> d
     return made
 
 
-def _rate(name: str, stream: Stream, span: Span, cycle_s: float, reason: str) -> Value:
-    if stream.unknown:
-        return _missing(name, f"{reason} for {stream.unknown} requests")
-    found = stream.rate(span, cycle_s)
+def _rate(name: str, slots: Slots, reason: str) -> Value:
+    if slots.unknown:
+        return _missing(name, f"{reason} for {slots.unknown} requests")
+    found = slots.rate
     return _value(name, found.value, found.n, found)
 
 
@@ -185,27 +181,30 @@ def _percentile(name: str, known: np.ndarray, lost: int, q: float, suppress: boo
 def _pooled(found: Gaps) -> dict[str, Value]:
     made: dict[str, Value] = {}
     for key in ("chunk-gap", "itl"):
-        weights = found.tokens if key == "itl" else np.ones(len(found.gap_ms))
-        for statistic in ("mean", *PERCENTILES):
-            name = f"{key}-{statistic}"
-            if not len(found.gap_ms):
-                made[name] = _missing(name, "no measured request has two token-carrying reads", 0)
-            elif key == "itl" and found.spread_unknown:
-                made[name] = _missing(name, f"tokens per read unknown for {found.spread_unknown} requests")
-            else:
-                made[name] = _pooled_value(name, key, statistic, found, weights)
+        names = {statistic: f"{key}-{statistic}" for statistic in ("mean", *PERCENTILES)}
+        if not len(found.gap_ms):
+            made |= {name: _missing(name, "no measured request has two token-carrying reads", 0)
+                     for name in names.values()}  # fmt: skip
+        elif key == "itl" and found.spread_unknown:
+            reason = f"tokens per read unknown for {found.spread_unknown} requests"
+            made |= {name: _missing(name, reason) for name in names.values()}
+        else:
+            made |= _pooled_values(names, found, by_token=key == "itl")
     return made
 
 
-def _pooled_value(name: str, key: str, statistic: str, found: Gaps, weights: np.ndarray) -> Value:
-    values = found.gap_ms / weights if key == "itl" else found.gap_ms
-    n = int(weights.sum())
-    if statistic == "mean":
-        return _value(name, float((values * weights).sum() / weights.sum()), n)
-    q = PERCENTILES[statistic]
-    if statistic in SUPPRESSED and len(values) < least_n(q):
-        return _missing(name, f"{len(values)} gaps are below {least_n(q)}", n)
-    return _value(name, weighted_quantile(values, weights, q), n)
+def _pooled_values(names: dict[str, str], found: Gaps, *, by_token: bool) -> dict[str, Value]:
+    total = float(found.gap_ms.sum(dtype=float))
+    n = int(found.tokens.sum(dtype=np.int64)) if by_token else len(found.gap_ms)
+    values = np.divide(found.gap_ms, found.tokens, dtype=np.float32) if by_token else found.gap_ms
+    made = {names["mean"]: _value(names["mean"], total / n, n)}
+    for statistic, q in PERCENTILES.items():
+        name = names[statistic]
+        if statistic in SUPPRESSED and len(values) < least_n(q):
+            made[name] = _missing(name, f"{len(values)} gaps are below {least_n(q)}", n)
+        else:
+            made[name] = _value(name, weighted_quantile(values, found.tokens if by_token else None, q), n)
+    return made
 
 
 def _interactivities(point: _Point) -> dict[str, Value]:
@@ -268,15 +267,16 @@ def _counts(table: RequestTable, point: _Point, span: Span) -> dict[str, Value]:
     made["window"] = _value("window", span.seconds, n)
     for name, mask in (("failure-share", chosen.failed), ("success-share", chosen.ok)):
         made[name] = _value(name, mask.mean(), n) if n else _missing(name, "no measured request", 0)
-    made.update(_lengths(chosen))
+    made.update(_lengths(point))
     return made
 
 
-def _lengths(chosen: RequestTable) -> dict[str, Value]:
-    good = chosen.select(chosen.ok)
+def _lengths(point: _Point) -> dict[str, Value]:
+    ok = point.table.ok
+    good = point.table.heads(np.flatnonzero(ok))
     prompts = prompt_lengths(good)
     outputs = good["output_tokens"]
-    reads = int((np.diff(good.offsets)[outputs >= 0]).sum())
+    reads = int(point.reads[ok][outputs >= 0].sum())
     made = {}
     counted = np.where(outputs < 0, np.nan, outputs)
     for name, values in (("input-length-mean", prompts), ("output-length-mean", counted)):

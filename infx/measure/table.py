@@ -54,12 +54,20 @@ class RequestTable:
 
     def select(self, mask: np.ndarray) -> RequestTable:
         """The requests where ``mask`` (n booleans) holds, in order."""
+        if mask.all():
+            return self
         counts = np.diff(self.offsets)
         reads = np.repeat(mask, counts)
         offsets = np.zeros(int(mask.sum()) + 1, dtype=np.int64)
         np.cumsum(counts[mask], out=offsets[1:])
         columns = {name: column[mask] for name, column in self.columns.items()}
         return RequestTable(columns, offsets, self.read_ns[reads], self.read_tokens[reads])
+
+    def heads(self, places: np.ndarray) -> RequestTable:
+        """The requests at ``places`` (indices, any order) without their reads."""
+        columns = {name: column[places] for name, column in self.columns.items()}
+        empty = np.zeros(len(places) + 1, dtype=np.int64)
+        return RequestTable(columns, empty, self.read_ns[:0], self.read_tokens[:0])
 
     def select_order(self, order: np.ndarray) -> RequestTable:
         """All requests in the given ``order`` (a permutation of n places)."""

@@ -1,15 +1,12 @@
-"""What happened within the window: tokens by the time they were received, requests in flight over time."""
+"""The window and who is measured in it, requests in flight over time, and the whole wall beside it."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from infx.measure.columns import Outcome
-from infx.measure.stats.order import Interval
-from infx.measure.stop import cycle_interval, cycles_in
 from infx.measure.table import RequestTable
 from infx.workload.session import Phase
 
@@ -35,72 +32,10 @@ def measured(table: RequestTable, span: Span) -> np.ndarray:
     return table.phase(Phase.MAIN) & span.holds(begun)
 
 
-@dataclass(frozen=True, slots=True)
-class Stream:
-    """Amounts with the times at which they counted; ``unknown`` requests could not be counted."""
-
-    times_ns: np.ndarray
-    amounts: np.ndarray
-    unknown: int
-
-    def rate(self, span: Span, cycle_s: float = math.nan) -> Interval:
-        """Amount a second in ``span``; the interval takes whole cycles as batches (none without two of them)."""
-        inside = span.holds(self.times_ns)
-        value, n = float(self.amounts[inside].sum() / span.seconds), int(inside.sum())
-        cycles = cycles_in(span.seconds, cycle_s)
-        if cycles < 2:
-            return Interval(value, None, None, n)
-        edges = np.linspace(0.0, span.seconds, cycles + 1)
-        place = (self.times_ns[inside] - span.open_ns) / 1e9 / span.seconds * cycles
-        slot = np.minimum(place.astype(int), cycles - 1)
-        found = cycle_interval(edges, np.bincount(slot, weights=self.amounts[inside], minlength=cycles))
-        return Interval(value, found.low, found.high, n)
-
-
-def output_tokens(table: RequestTable, span: Span) -> Stream:
-    """Generated tokens by receive time, of every request that did not fail.
-
-    A request whose tokens per read are unknown has its total spread evenly over its token-carrying reads.
-    ``unknown`` counts requests with reads in ``span`` whose total is unknown too.
-    """
-    kept = table.select(~table.failed)
-    counts = np.diff(kept.offsets)
-    amounts = kept.read_tokens.astype(float)
-    owner = np.repeat(np.arange(len(kept)), counts)
-    spread = np.divide(kept["output_tokens"], counts, out=np.zeros(len(kept)), where=counts > 0)
-    vague = amounts < 0
-    amounts[vague] = np.maximum(spread[owner[vague]], 0.0)
-    lost = np.unique(owner[vague & (kept["output_tokens"][owner] < 0) & span.holds(kept.read_ns)])
-    return Stream(kept.read_ns, amounts, len(lost))
-
-
 def prompt_lengths(table: RequestTable) -> np.ndarray:
     """Prompt tokens a request: the engine's count, else the ids sent; NaN when neither is known."""
     sent = np.where(table["prompt_sent"] > 0, table["prompt_sent"], np.nan)
     return np.where(table["prompt_usage"] >= 0, table["prompt_usage"], sent).astype(float)
-
-
-def input_tokens(table: RequestTable, span: Span, *, cached: bool = False) -> Stream:
-    """Prompt tokens (``cached``: only those served from the prefix cache) by the time of the first token."""
-    kept = ~table.failed & (table["first_ns"] > 0)
-    amounts = table["cached_usage"].astype(float) if cached else prompt_lengths(table)
-    if cached:
-        amounts[amounts < 0] = np.nan
-    known = kept & ~np.isnan(amounts)
-    unknown = kept & np.isnan(amounts) & span.holds(table["first_ns"])
-    return Stream(table["first_ns"][known], amounts[known], int(unknown.sum()))
-
-
-def both(first: Stream, second: Stream) -> Stream:
-    return Stream(
-        np.concatenate([first.times_ns, second.times_ns]), np.concatenate([first.amounts, second.amounts]),
-        max(first.unknown, second.unknown),
-    )  # fmt: skip
-
-
-def requests_ended(table: RequestTable) -> Stream:
-    good = table.ok & table.phase(Phase.MAIN)
-    return Stream(table["end_ns"][good], np.ones(int(good.sum())), 0)
 
 
 @dataclass(frozen=True, slots=True)

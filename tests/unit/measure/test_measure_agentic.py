@@ -50,6 +50,13 @@ def test_new_tokens_and_reported_hits(table_of):
     assert missing.value is None and "1 of 2" in missing.reason
 
 
+def test_theory_counts_whole_blocks_of_the_engine(table_of):
+    table = table_of(row(1, prompt=300, cached=272), row(2, prompt=100, cached=96))
+    assert "theoretical-hit-share" not in agentic(table, WHOLE)
+    assert value(agentic(table, WHOLE, 128), "theoretical-hit-share") == 256 / 400
+    assert value(agentic(table, WHOLE, 16), "theoretical-hit-share") == 368 / 400
+
+
 def test_figures_of_sessions(table_of):
     first, second = row(1, session=7, first=10, gap=5), row(50, session=7, first=30, gap=10, tokens=5)
     rows = [first, second, row(3, session=9, gap=2)]

@@ -50,7 +50,7 @@ def test_interval_of_cycles_by_hand() -> None:
 
 def test_a_median_is_never_narrower_than_the_floor() -> None:
     found = median_interval(np.full(40, 10.0))
-    assert (found.low, found.high) == (10 * (1 - FLOOR), 10 * (1 + FLOOR))
+    assert (found.low, found.high) == pytest.approx((10 * (1 - FLOOR), 10 * (1 + FLOOR)))
     assert median_interval(np.array([1.0, 2.0])).low is None
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from infx.measure.columns import CountSource, Outcome
-from infx.measure.window import Span, in_flight, input_tokens, measured, output_tokens, whole_wall
+from infx.measure.flow import input_tokens, output_tokens
+from infx.measure.window import Span, in_flight, measured, whole_wall
 from infx.workload.session import Phase
 
 MS = 1_000_000
@@ -29,17 +30,17 @@ def test_tokens_count_when_received_and_prompts_with_the_first_token(table_of) -
         {"sent": 130, "reads": [(140, 32)], "outcome": Outcome.ERROR_EVENT},
     )
     window = span(100, 200)
-    assert output_tokens(table, window).rate(window).value == pytest.approx((2 + 4 + 16) / 0.1)
-    assert input_tokens(table, window).rate(window).value == pytest.approx(500 / 0.1)
+    assert output_tokens(table, window).rate.value == pytest.approx((2 + 4 + 16) / 0.1)
+    assert input_tokens(table, window).rate.value == pytest.approx(500 / 0.1)
     cached = input_tokens(table, window, cached=True)
-    assert cached.rate(window).value == pytest.approx(400 / 0.1)  # P61: cached input apart
+    assert cached.rate.value == pytest.approx(400 / 0.1)  # P61: cached input apart
     assert cached.unknown == 0  # the first request's prompt counted before the window
 
 
 def test_unknown_spread_is_spread_evenly_and_an_unknown_total_is_unknown(table_of) -> None:
     vague = {"reads": [(10, -1), (20, -1)], "count_source": CountSource.USAGE_FINAL}
     window = span(15, 25)
-    assert output_tokens(table_of({**vague, "output_tokens": 8}), window).rate(window).value == pytest.approx(4 / 0.01)
+    assert output_tokens(table_of({**vague, "output_tokens": 8}), window).rate.value == pytest.approx(4 / 0.01)
     assert output_tokens(table_of({**vague, "output_tokens": -1}), window).unknown == 1
 
 
@@ -62,7 +63,7 @@ def test_steady_throughput_is_the_rate_of_the_slots(table_of, streams: int, per_
     window = span(max(ready), max(ready) + 50_000)
     spent = sum(r["reads"][-1][0] - r["sent"] for r in requests)
     per_slot = sum(len(r["reads"]) * per_read for r in requests) / spent * 1000
-    rate = output_tokens(table, window).rate(window)
+    rate = output_tokens(table, window).rate
     assert rate.value == pytest.approx(streams * per_slot, rel=0.002)
     assert in_flight(table, window, streams).mean == pytest.approx(streams, rel=1e-3)
     wall = whole_wall(table, window)
