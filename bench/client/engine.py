@@ -78,7 +78,8 @@ def run_one(client: Client, job: Job) -> tuple[Figures, dict[str, float], float]
     if not client.drop:
         environment |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
     before, busy_before = parse(fetch(job.url).text), busy()
-    done = subprocess.run(client.command(job), capture_output=True, text=True, env=environment, timeout=300, cwd=job.out)
+    done = subprocess.run(client.command(job), capture_output=True, text=True, env=environment, timeout=300,
+                          cwd=job.out)  # fmt: skip
     after, busy_after = parse(fetch(job.url).text), busy()
     if done.returncode:
         return f"exit {done.returncode}: {(done.stdout + done.stderr).strip()[-300:]}"
