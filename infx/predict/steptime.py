@@ -1,6 +1,7 @@
 """How long one engine step takes: the roofline at achievable shares of the peaks, plus launches, all-reduces and host.
 
-step = host + host per sequence + max(bytes ÷ reached bandwidth, operations ÷ reached peak) + launches + all-reduces.
+step = host + host per sequence + max(weights ÷ reached bandwidth + KV ÷ reached bandwidth, operations ÷ reached peak)
++ launches + all-reduces.
 The constants (``Overheads``) come from configs/simulator.yaml, each with its source there.
 """
 
@@ -16,7 +17,8 @@ from infx.predict.roofline import DeviceShape, ModelShape, StepShape, work
 class Overheads:
     """Seconds and shares that no roofline holds.
 
-    ``bandwidth_share``, ``compute_share``: reached part of the peaks. ``host``: scheduling and sampling a step;
+    ``weight_share``, ``kv_share``, ``compute_share``: reached part of the peaks (of memory bandwidth when weights and
+    when KV and states stream, of the FLOP rate). ``host``: scheduling and sampling a step;
     ``host_seq``: the same per sequence. ``launch_graph`` and ``launch_mixed``: kernel boundaries per layer when the
     step replays a full graph and when it does not (a prompt in the step, or more rows than were captured).
     ``reduce_latency``: one all-reduce without its bytes; ``link_share``: reached part of a link.
@@ -24,7 +26,8 @@ class Overheads:
     (the one-shot kernel ends); 0 switches it off.
     """
 
-    bandwidth_share: float
+    weight_share: float
+    kv_share: float
     compute_share: float
     host: float
     host_seq: float
@@ -37,9 +40,10 @@ class Overheads:
 
 
 class Saving(NamedTuple):
-    """What engaged fused layers change: the ``share`` of launch time that goes away and seconds added per row."""
+    """What engaged fused layers change: parts of launch and of weight time that go away, and seconds a row adds."""
 
-    share: float = 0.0
+    launch: float = 0.0
+    weight: float = 0.0
     row: float = 0.0
 
 
@@ -66,7 +70,8 @@ class StepTimer:
         self.captured_rows = captured_rows
         self._over = overheads
         self._device = device
-        self._bandwidth = device.memory_bytes_s * overheads.bandwidth_share
+        self._weights = device.memory_bytes_s * overheads.weight_share
+        self._kv = device.memory_bytes_s * overheads.kv_share
         self._peak = device.peak_flops * overheads.compute_share
         self._link = device.link_bytes_s * overheads.link_share
         self._ratio = reduce_ratio
@@ -80,10 +85,11 @@ class StepTimer:
         """Duration of ``step`` in seconds; ``saving`` where fused layers are engaged."""
         model, over = self.model, self._over
         done = work(model, self.tp, step)
-        busy = max((done.weight_bytes + done.kv_bytes) / self._bandwidth, done.flops / self._peak)
+        weights = done.weight_bytes / self._weights * (1.0 - saving.weight)
+        busy = max(weights + done.kv_bytes / self._kv, done.flops / self._peak)
         layers = model.layers + (model.draft_layers if step.drafting else 0)
         launch = over.launch_graph if self.captured(step) else over.launch_mixed
-        launches = layers * launch * (1.0 - saving.share) + step.decode_rows * saving.row
+        launches = layers * launch * (1.0 - saving.launch) + step.decode_rows * saving.row
         seqs = step.decode_seqs + step.prompt_seqs
         return over.host + over.host_seq * seqs + busy + launches + self._reduces(step, layers, done.reduce_bytes)
 

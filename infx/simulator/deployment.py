@@ -82,7 +82,7 @@ def resolve(
     model, hardware = _facts(arguments, env, catalog, config)
     facts = _predicted(arguments, env, catalog, model, hardware)
     _check_parallel(facts)
-    quick = env.get(QUICK_REDUCE, "NONE")
+    quick = facts.variable(QUICK_REDUCE) or "NONE"
     if quick not in QUICK_REDUCE_CHOICES:
         raise Refused(f"ValueError: Invalid value '{quick}' for {QUICK_REDUCE}. Valid options: {QUICK_REDUCE_CHOICES}.")
     limits = _limits(arguments, facts)
@@ -195,7 +195,7 @@ def _timer(
     ratio = ratio_from = 0.0
     feature = engagement.features.get("quick-reduce")
     for launch in feature.launches if feature and feature.state in RUNS else ():
-        if launch.floor is not None:
+        if launch.state in RUNS and launch.floor is not None:
             ratio = constants.quick_reduce["ratio"][codec]
             ratio_from = launch.floor * facts.model.number("hidden") * 2.0
     scale = 0.5 if str(facts.serve.get("kv-cache-dtype", "auto")) in ("fp8", "fp8_e4m3", "fp8_e5m2") else 1.0

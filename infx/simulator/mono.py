@@ -56,7 +56,7 @@ def refusals(engagement: Engagement) -> list[str]:
 
 
 def build(engagement: Engagement, deployment: Deployment, savings: Mapping[str, Mapping]) -> Features:
-    """The rule; ``savings``: ``launches`` of configs/simulator.yaml (share of launch time, microseconds a row)."""
+    """The rule; ``savings``: ``launches`` of configs/simulator.yaml."""
     depth = deployment.model.number("layers")
     live = {
         f"{feature.name}.{launch.name}": launch
@@ -66,16 +66,13 @@ def build(engagement: Engagement, deployment: Deployment, savings: Mapping[str, 
     }
     table: dict[str, Saving] = {}
     for name, launch in live.items():
-        row = savings.get(name, {})
-        served = (launch.layers or depth) / depth
-        table[name] = Saving(row.get("share", 0.0) * served, row.get("row-us", 0.0) * 1e-6 / deployment.tp)
+        table[name] = _saving(savings.get(name, {}), (launch.layers or depth) / depth, deployment.tp)
 
     def engage(rows: int, tokens: int, has_prompt: bool) -> Engaged:
         names = engagement.step_engages(rows, has_prompt, tokens)
         if not names:
             return NOTHING
-        parts = [table[name] for name in names]
-        saving = Saving(sum(part.share for part in parts), sum(part.row for part in parts))
+        saving = Saving(*(sum(parts) for parts in zip(*(table[name] for name in names), strict=True)))
         return Engaged(tuple(sorted(names)), saving)
 
     counts = {name: {"cap": launch.cap, "layers": launch.layers, "all": int(depth)} for name, launch in live.items()}
@@ -87,6 +84,14 @@ def build(engagement: Engagement, deployment: Deployment, savings: Mapping[str, 
         if name in engagement.features and engagement.features[name].state in RUNS and engagement.features[name].reasons
     ]
     return Features(engage, proof, tuple(notes), tuple(_warnings(engagement, deployment)))
+
+
+def _saving(row: Mapping, served: float, tp: int) -> Saving:
+    """One launch's entry, times the share of layers that it ``served``."""
+    launch = row.get("launch", 0.0)
+    if isinstance(launch, Mapping):
+        launch = launch.get(str(tp), 0.0)
+    return Saving(launch * served, row.get("weight", 0.0) * served, row.get("row-us", 0.0) * 1e-6 / tp)
 
 
 def _warnings(engagement: Engagement, deployment: Deployment) -> list[str]:

@@ -7,12 +7,15 @@ determined by the lanes and the scheduler's seed.
 from __future__ import annotations
 
 import heapq
+import itertools
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
+from infx.simulator.coast import Stretch, coast
 from infx.simulator.scheduler import Scheduler, StepResult
 from infx.simulator.sequence import Sequence
 
@@ -77,6 +80,17 @@ class _Record:
         self.engaged.append(result.engaged)
         self.gaps += [(gap, result.ended, count) for gap, count in seen.items()]
 
+    def stretch(self, quiet: Stretch) -> None:
+        began = quiet.ends[0]
+        self.gaps += [(gap, began, count) for gap, count in quiet.first_gaps.items()]
+        last = began
+        for ended in quiet.ends:
+            self.steps.append((ended, quiet.seqs, quiet.seqs, 0))
+            if ended > began:
+                self.gaps.append((ended - last, ended, quiet.seqs))
+            last = ended
+        self.engaged += [quiet.engaged] * len(quiet.ends)
+
     def table(self, lanes: int) -> Run:
         rows = np.array(self.rows, dtype=np.float64).reshape(-1, 8)
         steps = np.array(self.steps, dtype=np.float64).reshape(-1, 4)
@@ -90,11 +104,13 @@ class _Record:
 
 
 def replay(
-    scheduler: Scheduler, lanes: list[Iterator[Turn]], *, requests: int | None = None, duration: float | None = None
-) -> Run:
+    scheduler: Scheduler, lanes: list[Iterator[Turn]], *, requests: int | None = None, duration: float | None = None,
+    fast: bool = True,
+) -> Run:  # fmt: skip
     """Run every lane until its turns are used up, ``requests`` have ended or ``duration`` virtual seconds are over.
 
-    Raises ValueError for a turn that the server would refuse.
+    ``fast``: take quiet decode steps together (the result is the same). Raises ValueError for a turn that the server
+    would refuse.
     """
     record = _Record()
     queue: list[tuple[float, int, Turn]] = []
@@ -110,6 +126,12 @@ def replay(
             ready, number, turn = heapq.heappop(queue)
             scheduler.add(_sequence(sequences, ready, turn, number))
             sequences += 1
+        limit = min(queue[0][0] if queue else math.inf, math.inf if duration is None else duration)
+        quiet = coast(scheduler, now, limit) if fast else None
+        if quiet is not None:
+            record.stretch(quiet)
+            now = quiet.ends[-1]
+            continue
         result = scheduler.step(now)
         assert result is not None
         now = result.ended
@@ -158,7 +180,7 @@ class Steady(NamedTuple):
     """Figures of the steady window (seconds, tokens a second): what a curve is made of.
 
     ``median_itl`` weighs every chunk of the window once; ``mono_steps`` is the share of pure-decode steps that ran
-    with an engaged feature.
+    with a mono decode launch.
     """
 
     requests: int
@@ -191,8 +213,8 @@ def steady(run: Run) -> Steady:
     tpot = (run.last - run.first)[inside] / np.maximum(run.output[inside] - 1, 1)
     chunks = run.gap_at > opened
     median, p90 = _weighted(run.gap[chunks], run.gap_count[chunks], (0.5, 0.9))
-    decode = [bool(names) for names, within, prompt in zip(run.step_engaged, steps, run.step_prompt, strict=True)
-              if within and not prompt]  # fmt: skip
+    names = itertools.compress(run.step_engaged, steps & (run.step_prompt == 0))
+    decode = [any("mono" in name for name in engaged) for engaged in names]
     return Steady(
         int(inside.sum()), seconds, output, output + arrived, float(np.median((run.first - run.sent)[inside])),
         float(np.median(tpot)), median, p90, float(np.quantile(tpot, 0.9)), float(np.mean(decode)) if decode else 0.0,

@@ -149,7 +149,7 @@ class Scheduler:
         if not self._preempted:
             self._schedule_waiting(work, now)
         shape = _shape(work, bool(self._drafts))
-        engaged = self._engaged(shape)
+        engaged = self.engaged(shape)
         ended = now + self.timer.seconds(shape, engaged.saving)
         outputs, finished = self._commit(work, ended)
         self.totals.steps += 1
@@ -158,7 +158,7 @@ class Scheduler:
             len(self.running), len(self.waiting), self.cache.usage,
         )  # fmt: skip
 
-    def _engaged(self, shape: StepShape) -> Engaged:
+    def engaged(self, shape: StepShape) -> Engaged:
         """Engaged launches by the rule (rows, tokens, any prompt work); pure decodes of equal rows are looked up."""
         if self._engage is None:
             return NOTHING
@@ -251,13 +251,13 @@ class Scheduler:
                 sequence.prompt_computed += count
                 sequence.computed += count
                 if sequence.computed < sequence.prompt_tokens + sequence.generated:
-                    self._publish(sequence)
+                    self.publish(sequence)
                     continue
                 sequence.decoding = True
                 sequence.generated += 1
                 tokens = 1
             if sequence.computed // self.cache.block_size > sequence.published:
-                self._publish(sequence)
+                self.publish(sequence)
             totals.generated += tokens
             last = sequence.last_token_at
             outputs.append(Output(sequence, tokens, None if last is None else ended - last))
@@ -290,7 +290,7 @@ class Scheduler:
         sequence.generated += tokens
         return tokens
 
-    def _publish(self, sequence: Sequence) -> None:
+    def publish(self, sequence: Sequence) -> None:
         """Make the sequence's newly full blocks findable."""
         cache = self.cache
         hashes = sequence.hashes

@@ -18,7 +18,7 @@ DENSE = ModelShape(
 EXPERTS = replace(DENSE, prompt_layers=5, expert_bytes=1e6, experts=8, experts_per_token=2)
 DEVICE = DeviceShape(memory_bytes_s=1e12, peak_flops=1e14, link_bytes_s=1e10, memory_bytes=1e11, mesh=True)
 OVER = Overheads(
-    bandwidth_share=0.5, compute_share=0.5, host=1e-3, host_seq=1e-5, launch_graph=1e-5, launch_mixed=5e-5,
+    weight_share=0.5, kv_share=0.4, compute_share=0.5, host=1e-3, host_seq=1e-5, launch_graph=1e-5, launch_mixed=5e-5,
     reduce_latency=1e-6, link_share=0.5,
 )  # fmt: skip
 DECODE = StepShape(decode_seqs=2, decode_rows=2, decode_context=3000.0)
@@ -74,13 +74,13 @@ def test_a_mesh_uses_a_link_for_every_peer_and_a_port_is_shared():
 
 def test_a_decode_step_is_the_sum_of_its_terms():
     timer = StepTimer(DENSE, DEVICE, 1, OVER)
-    assert timer.seconds(DECODE) == pytest.approx(1e-3 + 2e-5 + 1.004e9 / 0.5e12 + 10 * 1e-5)
+    assert timer.seconds(DECODE) == pytest.approx(1e-3 + 2e-5 + 1e9 / 0.5e12 + 4e6 / 0.4e12 + 10 * 1e-5)
 
 
 def test_two_ranks_halve_the_bytes_and_pay_for_all_reduces():
     timer = StepTimer(DENSE, DEVICE, 2, OVER)
     reduces = 20 * 1e-6 + 20 * 400 / 0.5e10
-    assert timer.seconds(DECODE) == pytest.approx(1e-3 + 2e-5 + 0.502e9 / 0.5e12 + 1e-4 + reduces)
+    assert timer.seconds(DECODE) == pytest.approx(1e-3 + 2e-5 + 0.5e9 / 0.5e12 + 2e6 / 0.4e12 + 1e-4 + reduces)
 
 
 def test_compression_begins_at_its_message_size():
@@ -103,8 +103,8 @@ def test_more_rows_than_were_captured_and_any_prompt_cost_more_launches():
 
 def test_a_saving_takes_launches_away_and_adds_rows():
     timer = StepTimer(DENSE, DEVICE, 1, OVER)
-    saved = timer.seconds(DECODE) - timer.seconds(DECODE, Saving(0.6, 1e-6))
-    assert saved == pytest.approx(10 * 1e-5 * 0.6 - 2e-6)
+    saved = timer.seconds(DECODE) - timer.seconds(DECODE, Saving(0.6, 0.1, 1e-6))
+    assert saved == pytest.approx(10 * 1e-5 * 0.6 + 0.1 * 1e9 / 0.5e12 - 2e-6)
 
 
 def test_drafting_adds_its_stages():

@@ -90,7 +90,7 @@ def test_an_engaged_step_is_shorter_than_a_stock_one(headline):
     with_mono, without = headline(2, **MONO), headline(2)
     for rows in (6, 12, 24, 48):
         saving = with_mono.features.engage(rows, rows, False).saving
-        assert saving.share > 0
+        assert saving.launch > 0
         shape = _decode(rows)
         assert with_mono.timer.seconds(shape, saving) < without.timer.seconds(shape)
 

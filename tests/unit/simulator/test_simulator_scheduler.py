@@ -18,7 +18,7 @@ from infx.simulator.specdec import Acceptance, synthetic_rates
 
 MODEL = ModelShape(layers=4, prompt_layers=4, hidden=64, dense_bytes=1e6, active_decode=1e6, active_prompt=1e6)
 DEVICE = DeviceShape(memory_bytes_s=1e9, peak_flops=1e10, link_bytes_s=1e9, memory_bytes=1e9)
-OVERHEADS = Overheads(1.0, 1.0, 1e-4, 1e-6, 1e-5, 2e-5, 1e-6, 1.0)
+OVERHEADS = Overheads(1.0, 1.0, 1.0, 1e-4, 1e-6, 1e-5, 2e-5, 1e-6, 1.0)
 
 
 def scheduler(
@@ -28,7 +28,7 @@ def scheduler(
 
     def engage(rows: int, tokens: int, has_prompt: bool) -> Engaged:
         assert tokens >= rows
-        return Engaged(("mono",), Saving(0.5, 0.0)) if rows <= cap and not has_prompt else NOTHING
+        return Engaged(("mono",), Saving(0.5)) if rows <= cap and not has_prompt else NOTHING
 
     return Scheduler(
         Limits(seqs, batched, model_len), KVCache(blocks, block_size, prefix_caching=caching),
