@@ -9,7 +9,7 @@ PIP_INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check
 ARGS ?=
 
 .DELETE_ON_ERROR:
-.PHONY: help python-is-new-enough install sweep test test-real engine-cpu lint generated clean
+.PHONY: help python-is-new-enough install sweep test test-real engine-cpu mutants lint generated clean
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ engine-cpu: python-is-new-enough ## install the CPU build of vLLM and make its l
 
 test-real: $(VENV)/.installed-test ## tests against a real engine, container daemon and scheduler (those present)
 	@$(BIN)/python -m pytest tests/real $(ARGS)
+
+mutants: $(VENV)/.installed-test ## break the product in small ways; the named tests must fail (ARGS="measure" for a part)
+	@$(BIN)/python tools/mutants.py $(ARGS)
 
 lint: $(VENV)/.installed-lint ## ruff over the Python sources
 	@$(BIN)/ruff check infx tests tools
