@@ -29,7 +29,7 @@ from infx.run.load.watch import Watch
 from infx.run.load.worker import Snapshot, Worker
 from infx.workload.lanes import LaneSource
 
-TICK_S = 0.02
+TICK_S = 0.05
 PROGRESS_S = 0.5
 STREAMS_A_WORKER = 256
 
@@ -92,7 +92,7 @@ def run_load(
     ``processes`` worker processes share the lanes (None: ``workers_for``); 0 runs the only worker in this
     process, where the caller's own threads would disturb it. The callbacks are called in this process while
     the load goes on: ``on_window_open`` and ``on_window_close`` in threads of their own right after the window
-    opened and closed (scrape there), ``on_progress`` twice a second, ``should_stop`` 50 times a second.
+    opened and closed (scrape there), ``on_progress`` twice a second, ``should_stop`` 20 times a second.
     Never raises for what the engine does: a dead, hung or failing engine ends the load with failures counted
     and ``ending`` set. Raises UsageError for a workload that does not fit the endpoint and whatever a callback
     raised.

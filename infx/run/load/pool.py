@@ -1,7 +1,7 @@
 """Load workers as processes: fresh interpreters that share the lanes and report to their parent.
 
 A worker is ``python -m infx.run.load.pool FD``; FD is one end of a socket pair. Parent → worker: the job,
-then ("open", ns), ("close", ns), ("stop",). Worker → parent, ten times a second: its snapshot and the
+then ("open", ns), ("close", ns), ("stop",). Worker → parent, five times a second: its snapshot and the
 records of requests that ended; at last its health. ``perf_counter_ns`` is one clock for all processes of a
 machine (CLOCK_MONOTONIC), so the parent's window holds for all of them.
 """
@@ -29,7 +29,7 @@ from infx.run.load.spec import LoadSpec
 from infx.run.load.worker import Snapshot, Worker
 from infx.workload.lanes import LaneSource
 
-REPORT_S = 0.1
+REPORT_S = 0.2
 START_LIMIT_S = 60.0
 STOP_LIMIT_S = 30.0
 

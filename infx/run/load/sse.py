@@ -29,6 +29,9 @@ class EventStream:
         if self._ended_in_cr or b"\r" in data:
             data = self._with_line_feeds(data)
         pieces = self._pieces
+        if not pieces and data[:6] == b"data: " and data.find(b"\n") == len(data) - 2 and data[-1:] == b"\n":
+            self._first = False
+            return [data[6:-2]]  # one whole event of one line: what a busy engine sends
         if pieces:
             if b"\n\n" not in data and not (data[:1] == b"\n" and pieces[-1][-1:] == b"\n"):
                 if data:

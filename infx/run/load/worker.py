@@ -116,7 +116,7 @@ class Worker:
         self._loop = asyncio.get_running_loop()
         self._loop.set_exception_handler(self._crash)
         self.state.last_byte_ns = perf_counter_ns()
-        watch = asyncio.create_task(self._watch())
+        self._watch(perf_counter_ns(), 1)
         if self.spec.arrivals is None:
             for lane in self.lanes:
                 self._schedule(self.source.start(lane), lane)
@@ -126,7 +126,7 @@ class Worker:
         try:
             await self._stop.wait()
         finally:
-            watch.cancel()
+            self._timer.cancel()
             self._cut()
             await asyncio.sleep(0)
         if self._crashed is not None:
@@ -157,17 +157,14 @@ class Worker:
         sent = flight.sent_ns or flight.started_ns
         return flight.request.phase is Phase.MAIN and self.open_ns <= sent < self.close_ns
 
-    async def _watch(self) -> None:
-        """Loop lag every 20 ms, time-outs every second."""
-        due = perf_counter_ns()
-        tick = 0
-        while True:
-            due = max(due, perf_counter_ns() - 10**9) + int(LAG_INTERVAL_S * 1e9)
-            await asyncio.sleep(max(0.0, (due - perf_counter_ns()) / 1e9))
-            self.monitor.lag(perf_counter_ns() - due)
-            tick += 1
-            if tick % 10 == 0:
-                self._time_out()
+    def _watch(self, due: int, tick: int) -> None:
+        """Loop lag every 20 ms, time-outs every fifth of a second."""
+        now = perf_counter_ns()
+        self.monitor.lag(now - due)
+        if tick % 10 == 0:
+            self._time_out()
+        due = max(due, now - 10**9) + int(LAG_INTERVAL_S * 1e9)
+        self._timer = self._loop.call_later(max(0.0, (due - now) / 1e9), self._watch, due, tick + 1)
 
     def _time_out(self) -> None:
         now = perf_counter_ns()
@@ -337,7 +334,7 @@ class Worker:
             # The server closed an idle connection while the request was on its way: nothing was begun.
             flight.reconnects += 1
             flight.connection = None
-            self._dispatch(flight)
+            self._spawn(self._connect(flight))  # another idle one may have been closed too
             return
         if reusable and not self._stopping:
             self._idle.append(connection)
