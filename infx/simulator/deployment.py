@@ -201,8 +201,8 @@ def _timer(
     scale = 0.5 if str(facts.serve.get("kv-cache-dtype", "auto")) in ("fp8", "fp8_e4m3", "fp8_e5m2") else 1.0
     return StepTimer(
         model_shape(facts.model, kv_scale=scale), device_shape(facts.hardware, facts.model.quantization), facts.tp,
-        constants.for_arch(facts.hardware.arch), reduce_ratio=ratio or 1.0, reduce_ratio_from=ratio_from,
-        captured_rows=captured,
+        constants.for_arch(facts.hardware.arch, facts.model.architecture),
+        reduce_ratio=ratio or 1.0, reduce_ratio_from=ratio_from, captured_rows=captured,
     )  # fmt: skip
 
 

@@ -27,9 +27,10 @@ class Constants:
     quick_reduce: Mapping
     launches: Mapping[str, Mapping]
     acceptance_chance: float
+    layer_launches: Mapping[str, float]
 
-    def for_arch(self, arch: str) -> Overheads:
-        """Overheads of a GPU architecture (``other`` where it has no row of its own)."""
+    def for_arch(self, arch: str, model: str = "") -> Overheads:
+        """Overheads of a GPU architecture (``other`` where it has no row of its own) for a model's architecture."""
         row = self.overheads.get(arch) or self.overheads["other"]
         names = {field.name for field in fields(Overheads)}
         found: dict[str, float] = {}
@@ -39,6 +40,9 @@ class Constants:
                 found[name[:-3]] = value * 1e-6
             elif name in names:
                 found[name] = value
+        scale = self.layer_launches.get(model, 1.0)
+        found["launch_graph"] *= scale
+        found["launch_mixed"] *= scale
         return Overheads(**found)
 
 
@@ -51,7 +55,7 @@ def load_facts(tree: Tree) -> tuple[Catalog, Constants]:
         raise InputError("configs/ cannot be read", where=CONSTANTS, hint="\n".join(str(one) for one in wrong[:5]))
     raw = document.value
     chance = raw["acceptance-chance"]["default"]
-    return catalog, Constants(raw["overheads"], raw["quick-reduce"], raw["launches"], chance)
+    return catalog, Constants(raw["overheads"], raw["quick-reduce"], raw["launches"], chance, raw["layer-launches"])
 
 
 def find_model(catalog: Catalog, name: str, config: Mapping | None = None) -> ModelFacts | None:

@@ -39,10 +39,12 @@ class Run:
     """What happened, one row a finished request (arrays of equal length, in order of their end) and one a step.
 
     Times in virtual seconds. ``gaps``: seconds between two chunks of a request → how often; ``step_tokens`` are
-    generated tokens of a step, ``step_kind`` is 0 for decode, 1 for any prompt work; ``step_engaged`` names.
+    generated tokens of a step, ``step_prompt`` its prompt tokens, ``step_engaged`` the launches that it took.
+    ``load_end``: when the first lane had no further turn (infinity if none ran out).
     """
 
     lanes: int
+    load_end: float
     lane: np.ndarray
     sent: np.ndarray
     first: np.ndarray
@@ -91,13 +93,13 @@ class _Record:
             last = ended
         self.engaged += [quiet.engaged] * len(quiet.ends)
 
-    def table(self, lanes: int) -> Run:
+    def table(self, lanes: int, load_end: float) -> Run:
         rows = np.array(self.rows, dtype=np.float64).reshape(-1, 8)
         steps = np.array(self.steps, dtype=np.float64).reshape(-1, 4)
         gaps = np.array(self.gaps, dtype=np.float64).reshape(-1, 3)
         whole = rows.astype(np.int64)
         return Run(
-            lanes, whole[:, 0], rows[:, 1], rows[:, 2], rows[:, 3], whole[:, 4], whole[:, 5], whole[:, 6], whole[:, 7],
+            lanes, load_end, whole[:, 0], rows[:, 1], rows[:, 2], rows[:, 3], *(whole[:, at] for at in range(4, 8)),
             steps[:, 0], steps[:, 1].astype(np.int64), steps[:, 2].astype(np.int64), steps[:, 3].astype(np.int64),
             self.engaged, gaps[:, 0], gaps[:, 1], gaps[:, 2].astype(np.int64),
         )  # fmt: skip
@@ -116,6 +118,7 @@ def replay(
     queue: list[tuple[float, int, Turn]] = []
     for number, lane in enumerate(lanes):
         _enqueue(queue, lane, number, 0.0)
+    load_end = math.inf
     now, sequences = 0.0, 0
     while (queue or scheduler.busy) and (requests is None or len(record.rows) < requests):
         if not scheduler.busy:
@@ -144,8 +147,9 @@ def replay(
                     sequence.generated, sequence.cached_tokens, sequence.preemptions,
                 )
             )  # fmt: skip
-            _enqueue(queue, lanes[number], number, now)
-    return record.table(len(lanes))
+            if not _enqueue(queue, lanes[number], number, now):
+                load_end = min(load_end, now)
+    return record.table(len(lanes), load_end)
 
 
 def closed_loop(
@@ -162,10 +166,11 @@ def closed_loop(
     return replay(scheduler, [stream() for _ in range(concurrency)], requests=requests, duration=duration)
 
 
-def _enqueue(queue: list[tuple[float, int, Turn]], lane: Iterator[Turn], number: int, now: float) -> None:
+def _enqueue(queue: list[tuple[float, int, Turn]], lane: Iterator[Turn], number: int, now: float) -> bool:
     turn = next(lane, None)
     if turn is not None:
         heapq.heappush(queue, (now + turn.wait, number, turn))
+    return turn is not None
 
 
 def _sequence(number: int, ready: float, turn: Turn, lane: int) -> Sequence:
@@ -196,14 +201,14 @@ class Steady(NamedTuple):
 
 
 def steady(run: Run) -> Steady:
-    """The window opens when every lane has ended a request and closes with the last end; requests that began in it
-    count. ValueError when there is none."""
+    """The window opens when every lane has ended a request and closes as the first lane runs dry, or with the last end;
+    requests that began in it count. ValueError when there is none."""
     first_ends = [run.last[run.lane == lane] for lane in range(run.lanes)]
     if any(not len(ends) for ends in first_ends):
         raise ValueError("not every lane has ended a request")
     opened = max(float(ends[0]) for ends in first_ends)
-    closed = float(run.last.max())
-    inside = run.sent >= opened
+    closed = min(float(run.last.max()), run.load_end)
+    inside = (run.sent >= opened) & (run.sent <= closed)
     if not inside.any() or closed <= opened:
         raise ValueError("no request began in the steady window")
     seconds = closed - opened
@@ -211,7 +216,7 @@ def steady(run: Run) -> Steady:
     output = float(run.step_tokens[steps].sum()) / seconds
     arrived = float(run.prompt[(run.first > opened) & (run.first <= closed)].sum()) / seconds
     tpot = (run.last - run.first)[inside] / np.maximum(run.output[inside] - 1, 1)
-    chunks = run.gap_at > opened
+    chunks = (run.gap_at > opened) & (run.gap_at <= closed)
     median, p90 = _weighted(run.gap[chunks], run.gap_count[chunks], (0.5, 0.9))
     names = itertools.compress(run.step_engaged, steps & (run.step_prompt == 0))
     decode = [any("mono" in name for name in engaged) for engaged in names]

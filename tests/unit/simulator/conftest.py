@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from infx.simulator.argv import parse
 from infx.simulator.deployment import resolve
 from infx.simulator.facts import load_facts
 from infx.sources.tree import Packaged
+
+sys.path.insert(0, str(Path(__file__).parent))  # seed_table, shared with the fit
 
 FLASH = "deepseek-ai/DeepSeek-V4.1-Flash"
 QWEN = "amd/Qwen3.8-27B-Quark-AWQ-MXFP4"
