@@ -52,7 +52,7 @@ def command(
         return
     from infx.compare.verdict import compare
 
-    for number, (one, two) in enumerate(desk.pairs(first, second)):
+    for number, (one, two) in enumerate(desk.pairs(first, second, options.metrics)):
         if number:
             typer.echo("")
         print_comparison(compare(one, two, desk.scheduled(options, one, two)), as_json=as_json, md=md)

@@ -12,6 +12,8 @@ from pathlib import Path
 from infx.changelog.entries import Record, ledger
 from infx.compare.ab import schedule_of
 from infx.compare.claims import Judged, judge_all
+from infx.compare.comparable import LENGTHS
+from infx.compare.frontier import X_AXIS, Y_AXIS
 from infx.compare.noise import PATH, NoiseBook, lookup, read_book
 from infx.compare.select import entry_side, pairs_of, read_word, side_from
 from infx.compare.sides import Rerun, Side, side_of
@@ -74,8 +76,9 @@ class Desk:
         """A run by path, id, part of one or `latest`, read once."""
         return _loaded(find_run(word, self.runs).resolve())
 
-    def pairs(self, first: str, second: str | None) -> list[tuple[Side, Side]]:
+    def pairs(self, first: str, second: str | None, metrics: Sequence[str]) -> list[tuple[Side, Side]]:
         """The sides that the words name; one word alone is its arms, or the latest entry before it."""
+        keep = frozenset([*metrics, X_AXIS, Y_AXIS, *(name for name, _ in LENGTHS)])
         word = read_word(first)
         if second is None:
             if word.is_entry or len(word.runs) > 1 or word.arm is not None:
@@ -83,20 +86,21 @@ class Desk:
             loaded = self.load(word.runs[0])
             if len({point.arm for point in loaded.plan.points}) > 1:
                 return pairs_of(loaded, self.rerun)
-            return [(self.entry(loaded.run.recipe, before=loaded.run.id), self.side(first))]
+            return [(self.entry(loaded.run.recipe, before=loaded.run.id), self.side(first, keep))]
         other = read_word(second)
         if word.is_entry and other.is_entry:
             raise UsageError("`entry` can stand on one side only")
         if word.is_entry:
             recipe = self.load(other.runs[0]).run
-            return [(self.entry(recipe.recipe, before=recipe.id), self.side(second))]
+            return [(self.entry(recipe.recipe, before=recipe.id), self.side(second, keep))]
         if other.is_entry:
             recipe = self.load(word.runs[0]).run
-            return [(self.side(first), self.entry(recipe.recipe, before=recipe.id))]
-        return [(self.side(first), self.side(second))]
+            return [(self.side(first, keep), self.entry(recipe.recipe, before=recipe.id))]
+        return [(self.side(first, keep), self.side(second, keep))]
 
-    def side(self, text: str) -> Side:
-        return side_from(read_word(text), text, self.load, self.rerun)
+    def side(self, text: str, keep: frozenset[str] | None = None) -> Side:
+        """The side of one word; ``keep``: the metrics that are needed."""
+        return side_from(read_word(text), text, self.load, self.rerun, keep)
 
     def records(self) -> list[Record]:
         """The changelog's entries that still count."""
@@ -154,7 +158,7 @@ def sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4)
 def _loaded(path: Path) -> LoadedRun:
     return load_run(path)
 

@@ -11,6 +11,8 @@ from infx.schema.result import Reason
 LENGTH_TOLERANCE = 0.01
 """Achieved mean lengths further apart than this are different workloads."""
 
+LENGTHS = (("input-length-mean", "prompt"), ("output-length-mean", "output"))
+
 _FORBIDS = {
     "recipe": "recipes", "model": "models", "precision": "precisions", "hardware": "hardware", "engine": "engines",
     "workload": "workloads", "gpus": "divisors (GPUs)", "client": "versions of the load client",
@@ -97,7 +99,7 @@ def _lengths(first: Sequence[Measured], second: Sequence[Measured]) -> list[Reas
     if not all(m.facts.fixed_length or m.facts.workload is None for m in [*first, *second]):
         return []
     reasons = []
-    for metric, word in (("input-length-mean", "prompt"), ("output-length-mean", "output")):
+    for metric, word in LENGTHS:
         a, b = _mean(first, metric), _mean(second, metric)
         if a and b and abs(a / b - 1.0) > LENGTH_TOLERANCE:
             reasons.append(Reason(code="other-lengths", message=f"achieved {word} lengths {a:,.1f} against {b:,.1f} "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from infx.compare.sides import Rerun, Side, side_of, side_of_entry
@@ -36,15 +36,24 @@ def read_word(text: str) -> Word:
     return Word(runs, None if arm in ("", "base") else arm)
 
 
-def side_from(word: Word, text: str, load: Callable[[str], LoadedRun], rerun: Rerun) -> Side:
-    """The side that a word names. UsageError for an arm that no run has."""
-    runs = [load(name) for name in word.runs]
-    arms = {point.arm for loaded in runs for point in loaded.plan.points}
+def side_from(
+    word: Word, text: str, load: Callable[[str], LoadedRun], rerun: Rerun, keep: Collection[str] | None = None
+) -> Side:
+    """The side that a word names, its runs read one after another. UsageError for an arm that no run has."""
+    arms: set[str | None] = set()
+
+    def runs() -> Iterator[LoadedRun]:
+        for name in word.runs:
+            loaded = load(name)
+            arms.update(point.arm for point in loaded.plan.points)
+            yield loaded
+
+    side = side_of(text, runs(), word.arm, rerun, keep)
     if word.arm not in arms:
         known = sorted(arm or "base" for arm in arms)
         raise UsageError(f"no arm {word.arm or 'base'!r} in {text}", allowed=", ".join(known),
                          hint=did_you_mean(word.arm or "base", known))
-    return side_of(text, runs, word.arm, rerun)
+    return side
 
 
 def arms_of(loaded: LoadedRun) -> list[str | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -99,26 +99,32 @@ class Side:
         return {m.start for measured in self.points.values() for m in measured}
 
 
-def side_of(name: str, runs: Iterable[LoadedRun], arm: str | None = None, rerun: Rerun = "repeats") -> Side:
+def side_of(
+    name: str, runs: Iterable[LoadedRun], arm: str | None = None, rerun: Rerun = "repeats",
+    keep: Collection[str] | None = None,
+) -> Side:
     """The measurements of ``arm`` (None: the base) in ``runs``, by point label.
 
     ``rerun`` says what becomes of a point that several runs measured. Points are in the order of the first plan that
-    has them; starts by launch time.
+    has them; starts by launch time. ``runs`` is gone through once, and only metrics in ``keep`` (None: all) are held,
+    so that hundreds of runs fit into memory.
     """
     points: dict[str, list[Measured]] = {}
     planned: dict[str, int] = {}
-    runs = list(runs)
+    count = 0
     for loaded in runs:
+        count += 1
         facts, starts = planned_facts(loaded.plan, arm), _starts_by_point(loaded.plan)
         for key, fact in facts.items():
             points.setdefault(fact.label, [])
-            planned[fact.label] = starts.get(key, 0) if len(runs) == 1 else 0
+            planned[fact.label] = starts.get(key, 0)
         for result in loaded.results:
             if result.point in facts:
-                points[facts[result.point].label].append(_measured(loaded, result, facts[result.point]))
+                points[facts[result.point].label].append(_measured(loaded, result, facts[result.point], keep))
     kept = {label: settle(found, rerun) for label, found in points.items()}
     missing = tuple(label for label, (found, _) in kept.items() if not found)
-    return Side(name, {label: found for label, (found, _) in kept.items() if found}, missing, planned,
+    return Side(name, {label: found for label, (found, _) in kept.items() if found}, missing,
+                planned if count == 1 else {},
                 tuple(m for _, dropped in kept.values() for m in dropped))
 
 
@@ -199,7 +205,7 @@ def _declared(plan: Plan, point: Point) -> Facts:
     )
 
 
-def _measured(loaded: LoadedRun, result: PointResult, declared: Facts) -> Measured:
+def _measured(loaded: LoadedRun, result: PointResult, declared: Facts, keep: Collection[str] | None) -> Measured:
     start: Start = loaded.starts[result.start]
     visit = result.visits[0]
     observed = {
@@ -212,6 +218,8 @@ def _measured(loaded: LoadedRun, result: PointResult, declared: Facts) -> Measur
     }
     return Measured(
         start=f"{loaded.run.id}:{start.id}", run=loaded.run.id, launched=start.launched_unix, facts=Facts(**observed),
-        status=result.status, reasons=tuple(result.reasons), values={**visit.engine, **visit.metrics},
+        status=result.status, reasons=tuple(result.reasons),
+        values={name: value for part in (visit.engine, visit.metrics) for name, value in part.items()
+                if keep is None or name in keep},
         file=loaded.paths.point(result.point, result.start).result,
     )
