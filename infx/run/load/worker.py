@@ -15,7 +15,7 @@ from infx.errors import LoadError
 from infx.measure.columns import Outcome
 from infx.run.load.arrivals import arrival_times
 from infx.run.load.decode import Response
-from infx.run.load.encode import Encoder
+from infx.run.load.encode import PIECE, Encoder
 from infx.run.load.health import LAG_INTERVAL_S, Monitor
 from infx.run.load.protocol import Connection
 from infx.run.load.records import Records
@@ -67,6 +67,7 @@ class Flight:
 
     def body(self, ns: int, data: bytes) -> bool:
         response, worker = self.response, self.worker
+        self.data = b""  # no second sending any more; prompts of agents are megabytes
         before = response.count
         self.reads += 1
         worker.monitor.events += response.read(ns, data)
@@ -241,8 +242,21 @@ class Worker:
             self._begun_main.add(request.lane)
             if request.lane in self._ended_once:
                 self._ready.add(request.lane)
+        if request.prompt_tokens > PIECE:
+            self._spawn(self._start_long(flight))
+            return
         flight.data = self._encoder.encode(request)
         self._dispatch(flight)
+
+    async def _start_long(self, flight: Flight) -> None:
+        """Encode a long prompt a piece a turn: the other streams' stamps must not wait for all of it."""
+        pieces = []
+        for piece in self._encoder.pieces(flight.request):
+            pieces.append(piece)
+            await asyncio.sleep(0)
+        flight.data = self._encoder.message(flight.request, pieces)
+        if flight in self._flights:
+            self._dispatch(flight)
 
     def _dispatch(self, flight: Flight) -> None:
         while self._idle:
@@ -285,6 +299,8 @@ class Worker:
     def _send(self, flight: Flight, connection: Connection) -> None:
         flight.connection = connection
         flight.sent_ns = connection.send(flight.data, flight)
+        if connection.uses == 1:
+            flight.data = b""  # only a used connection can turn out to have been closed
         request = flight.request
         if request.phase is Phase.MAIN and self.open_ns <= flight.sent_ns < self.close_ns:
             self.state.measured_started += 1
