@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from infx.compare.claims import Outcome, all_met, judge
-from infx.compare.verdict import Options
+from infx.compare.claims import Outcome, _beyond, all_met, judge
+from infx.compare.verdict import Options, open_cell
 from infx.schema.changelog import Expect
 
 HASH = "0" * 64
@@ -108,3 +108,12 @@ def test_false_claims_are_rarely_met(make):
         met["same"] += judge(claim(verdict="same"), make.drawn("a", rng, 3, between=0.005), edge).outcome is Outcome.MET
     assert met["better"] <= 15
     assert met["same"] <= 25
+
+
+def test_equality_of_many_points_is_not_refuted_by_the_worst_of_them(make):
+    """Thirty points on the margin: one lies beyond it by chance, taken alone; the claim is unproven, not refuted."""
+    rng = np.random.default_rng(5)
+    kinds = {"points": tuple(range(1, 31)), "between": 0.0, "within": 0.01}
+    a, b = make.drawn("a", rng, 4, **kinds), make.drawn("b", rng, 4, effect=0.021, **kinds)
+    assert min(_beyond(open_cell(label, "itl-p50", a, b, Options())) for label in a.points) < 0.05
+    assert judge(claim(verdict="same"), a, b).outcome is Outcome.UNPROVEN

@@ -199,3 +199,15 @@ def test_an_ab_that_may_stop_early_pays_for_its_looks(make):
     full = compare(type(a)("a", third[0]), type(b)("b", third[1]), ITL)
     assert {c.verdict for c in early.cells} == {Verdict.UNDECIDED}
     assert {c.verdict for c in full.cells} == {Verdict.BETTER}
+
+
+def test_the_best_of_many_points_is_not_picked(make):  # P55
+    """Null points that differ by themselves: some are below 5 % alone, none is called different."""
+    rng = _rng(31)
+    points = tuple(range(1, 31))
+    a, b = (make.drawn(n, rng, 3, points=points, between=0.0, within=0.01) for n in "ab")
+    found = compare(a, b, Options(metrics=("itl-p50",), margins={"itl-p50": 0.001}))
+    alone = [c for c in found.cells if p_differs(c.estimate.diff) <= 0.05]
+    assert alone
+    assert {c.verdict for c in found.cells} == {Verdict.UNDECIDED}
+    assert {c.reasons[0].code for c in alone} == {"only-alone"}
