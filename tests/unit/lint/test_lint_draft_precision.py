@@ -57,6 +57,7 @@ CASES = [
     ("another draft", {"speculative": OTHER}, ["R-009"]),
     ("undeclared name", {"env": 'DRAFT_FAST_MATH: "1"'}, ["R-008"]),
     ("undeclared name without drafts", {"env": 'DRAFT_FAST_MATH: "1"', "speculative": ""}, []),
+    ("a default that is on", {"env": 'VLLM_CPU_INT4_W4A8: "1"'}, []),
     ("humming weights", {"env": "VLLM_HUMMING_ONLINE_QUANT_CONFIG: '{}'"}, ["R-005"]),
 ]  # fmt: skip
 

@@ -172,3 +172,10 @@ def test_values_are_read_as_engines_read_them():
     assert [as_count(value) for value in ("1k", "1K", "2m", 7, "7", "1.5k", "x", True, None)] == [
         1000, 1024, 2_000_000, 7, 7, 1500, None, None, None,
     ]  # fmt: skip
+
+
+def test_an_image_without_the_feature_ignores_its_setting_whatever_else_is_wrong():
+    state = run(v41(tp=8, image=OLD)).features["mono-decode-v41"]
+    assert state.state is State.OFF
+    assert any("lacks it" in reason for reason in state.reasons)
+    assert any("size 2 or 4" in reason for reason in state.reasons)
