@@ -90,12 +90,17 @@ def _predicted(old: Explanation | None, new: Explanation | None) -> list[str]:
         a, b = first.get(name, "off"), second.get(name, "off")
         if a != b:
             lines.append(f"{name}: {a} → {b}")
-    left = [next((line.strip() for line in side.memory if "KV tokens" in line), "") for side in (old, new)]
-    if left[0] != left[1]:
-        lines.append(f"KV room: {left[0] or 'unknown'} → {left[1] or 'unknown'}")
+    room = [_room(side) for side in (old, new)]
+    if room[0] != room[1]:
+        lines.append(f"KV room: {room[0]} → {room[1]} tokens")
     steps = [side.steps for side in (old, new)]
     lines += [f"{line}" for line in difflib.ndiff(steps[0], steps[1]) if line.startswith(("- ", "+ "))]
     return lines
+
+
+def _room(side: Explanation) -> str:
+    """KV tokens of the whole server, so that points of one server change alike."""
+    return next((line.split(" KV tokens")[0].strip() for line in side.memory if " KV tokens" in line), "unknown")
 
 
 def arguments(argv: Sequence[str]) -> dict[str, str]:
