@@ -172,13 +172,14 @@ def _judge(estimates: list[Estimate], labels: list[str], options: Options) -> tu
     looks = [n for n in schedule if n <= have]
     if len(schedule) < 2 or not looks or not aligned(estimates):
         method, p, q = corrected(estimates)
-        return method, [_verdict(e, a, b, options.level) for e, a, b in zip(estimates, p, q, strict=True)]
+        return method, [_verdict(e, a, b, options.level, len(estimates))
+                        for e, a, b in zip(estimates, p, q, strict=True)]
     levels = dict(zip(schedule, look_levels(schedule, options.level), strict=True))
     cells: list[Cell] = []
     for n in looks:
         early = [shortened(e, n) for e in estimates]
         method, p, q = corrected(early)
-        fresh = [_verdict(e, a, b, levels[n], n) for e, a, b in zip(early, p, q, strict=True)]
+        fresh = [_verdict(e, a, b, levels[n], len(early), n) for e, a, b in zip(early, p, q, strict=True)]
         decided = (Verdict.BETTER, Verdict.WORSE, Verdict.SAME)
         cells = [old if old.verdict in decided else new for old, new in zip(cells or fresh, fresh, strict=True)]
     return f"{method}, {len(looks)} of {len(schedule)} looks", cells
@@ -204,7 +205,7 @@ def corrected(estimates: Sequence[Estimate]) -> tuple[str, np.ndarray, np.ndarra
     return ("none", differ, equal) if alone else ("Holm", holm(differ), holm(equal))
 
 
-def _verdict(e: Estimate, p: float, q: float, level: float, look: int | None = None) -> Cell:
+def _verdict(e: Estimate, p: float, q: float, level: float, statements: int, look: int | None = None) -> Cell:
     made = {"label": "", "metric": e.metric, "estimate": e, "p_differs": float(p), "p_same": float(q), "look": look}
     notes = _notes(e)
     if e.diff.df <= 0:
@@ -220,7 +221,7 @@ def _verdict(e: Estimate, p: float, q: float, level: float, look: int | None = N
     if p <= level:
         better = e.diff.value * e.sign > 0
         return Cell(verdict=Verdict.BETTER if better else Verdict.WORSE, reasons=notes, **made)
-    return Cell(verdict=Verdict.UNDECIDED, reasons=(_too_noisy(e, level), *notes), **made)
+    return Cell(verdict=Verdict.UNDECIDED, reasons=(_too_noisy(e, level, statements), *notes), **made)
 
 
 def _notes(e: Estimate) -> tuple[Reason, ...]:
@@ -231,18 +232,19 @@ def _notes(e: Estimate) -> tuple[Reason, ...]:
                                                 f"{e.floor.df:.0f} degrees of freedom)"),)
 
 
-def _too_noisy(e: Estimate, level: float) -> Reason:
+def _too_noisy(e: Estimate, level: float, statements: int) -> Reason:
     spread = e.spread()
     if p_differs(e.diff) <= level:
         return Reason(code="only-alone", message="it would stand if it were the only statement asked for, "
                                                  "not among all those of this curve")
     if e.scale != "ratio" or e.margin is None or not math.isfinite(spread.sd):
         return Reason(code="too-noisy", message="the difference is within the spread between starts")
-    question = Question(max(spread.sd, 1e-6))
+    question = Question(max(spread.sd, 1e-6), statements)
     needs = [starts_for_margin(e.margin, question)]
     if e.improvement is not None and abs(e.improvement) > e.margin:
         needs.append(starts_for_gain(abs(math.expm1(abs(e.diff.value))), question))
-    found = [n for n in needs if n is not None]
+    have = min(len(e.first.values), len(e.second.values))
+    found = [n for n in needs if n is not None and n > have]
     hint = f"; about {min(found)} starts a side would tell" if found else ""
     return Reason(code="too-noisy", message=f"starts spread by {spread.sd:.1%}, too much for a margin of "
                                             f"{e.margin:.1%} at this number of starts{hint}")
