@@ -60,6 +60,7 @@ async def _serve(arguments: Arguments, deployment: Deployment, listener: socket.
         timeout_keep_alive=int(arguments["timeout_keep_alive"] or 5), server_header=False, http="httptools", ws="none",
     )  # fmt: skip
     lines.serving(log, *listener.getsockname()[:2])
+    listener.listen(config.backlog)  # so that nobody who reads of the finished start-up is turned away
     stepping = asyncio.ensure_future(engine.run())
     serving = asyncio.ensure_future(_Server(config, engine).serve(sockets=[listener]))
     await asyncio.wait({stepping, serving}, return_when=asyncio.FIRST_COMPLETED)
