@@ -56,7 +56,7 @@ def figures(point: Point) -> tuple[float, float, float]:
     return point.output_s, point.itl, point.tpot
 
 
-def serve(catalog, constants, arm: str, tp: int, concurrency: int) -> Point:
+def serve(catalog, constants, arm: str, tp: int, concurrency: int, waves: int = WAVES) -> Point:
     """One cell as its benchmark ran it: 10 × concurrency prompts, lengths uniform in [0.8, 1] of 8192 and 1024, all of
     the wall counted. That throughput × (TTFT + TPOT) falls short by 2 to 8 % of concurrency in every cell of the table
     is what such lengths do (the drain), and equal ones do not; the table states no ratio."""
@@ -65,7 +65,7 @@ def serve(catalog, constants, arm: str, tp: int, concurrency: int) -> Point:
     draw = random.Random(concurrency)
     lengths = [
         (draw.randint(int(SHORTEST * 8192), 8192), draw.randint(int(SHORTEST * 1024), 1024))
-        for _ in range(WAVES * concurrency)
+        for _ in range(waves * concurrency)
     ]
     run = closed_loop(server.scheduler(), concurrency, lengths)
     output = float(run.output.sum() / run.last.max())
