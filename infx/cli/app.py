@@ -25,6 +25,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "trace": ("infx.cli.trace", "Look at trace files: lengths, turns, reuse and cache hits in theory."),
     "import": ("infx.cli.importer", "Read results of other tools, with a reason for what they lack."),
     "export": ("infx.cli.export", "Write a run in other tools' formats."),
+    "compare": ("infx.cli.compare", "Say what differs between runs, with a verdict on every figure."),
+    "ab": ("infx.cli.ab", "Measure two arms in alternating engine starts and compare them."),
+    "noise": ("infx.cli.noise", "Keep the noise floor of repeated runs, for single runs to be judged by."),
     "changelog": ("infx.cli.changelog", "Append results to the changelog and check it."),
 }
 """Command → (module, help line). A module has ``command`` (a function) or ``app`` (a Typer with subcommands)."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from pydantic import JsonValue
 
 from infx.schema.recipe import Speculative
+from infx.schema.result import Observed
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,12 @@ class Gpus(Protocol):
     def __call__(self, *, tp: int, pp: int, dp: int, ep: int) -> int: ...
 
 
+class Observe(Protocol):
+    def __call__(
+        self, log: str, argv: Sequence[str], env: Mapping[str, str], environ: Mapping[str, str] | None
+    ) -> list[Observed]: ...
+
+
 @dataclass(frozen=True)
 class Engine:
     """One engine module, as data and pure functions.
@@ -68,7 +75,9 @@ class Engine:
     ``homes``: serve keys that a recipe must not set, with where they belong. ``gpus``: GPUs that a layout
     uses. ``argv``: arguments after the program's name, without host and port, which ``listen`` gives.
     ``context_limit``: the longest request that serve arguments allow, None when they do not say.
-    ``version_of``: the engine's version out of its ``/version`` reply.
+    ``version_of``: the engine's version out of its ``/version`` reply. ``observe``, ``features`` and
+    ``effective`` read a log back: verdicts on what was asked, proofs of claimed features, settings as reported.
+    ``server_pid``: the process id that the engine logs for its server.
     """
 
     name: str
@@ -81,3 +90,7 @@ class Engine:
     context_limit: Callable[[Mapping[str, JsonValue]], int | None]
     version_of: Callable[[Mapping[str, JsonValue]], str | None]
     reset_prefix_cache: str | None
+    observe: Observe
+    features: Callable[[str, Mapping[str, str]], list[Observed]]
+    effective: Callable[[str], dict[str, JsonValue]]
+    server_pid: Callable[[str], int | None]

@@ -20,13 +20,19 @@ WARM_SHARE = 0.9
 """From this share of a prompt that an unbounded cache would hold, a request counts as warm."""
 
 
-def agentic(table: RequestTable, span: Span) -> dict[str, Value]:
-    """Session-level metrics of one window, in the order of ``schema.metrics``; requests as ``summarise`` takes them."""
+def agentic(table: RequestTable, span: Span, cache_block: int | None = None) -> dict[str, Value]:
+    """Session-level metrics of one window, in the order of ``schema.metrics``; requests as ``summarise`` takes them.
+
+    ``cache_block``: tokens in a block of the engine's prefix cache. Theory then counts whole blocks of that size
+    (the source's must divide it), which makes ``theoretical-hit-share`` comparable with the engine's counters.
+    """
     chosen = table.select(measured(table, span))
     chosen = chosen.select_order(np.argsort(chosen["sent_ns"], kind="stable"))
     each = per_request(chosen)
     made = {**_by_hit_class(chosen, each), **_cache(chosen), **_by_session(chosen, each)}
     made["lanes-busy-mean"] = _lanes_busy(table, span)
+    if cache_block:
+        made["theoretical-hit-share"] = _theory(chosen, cache_block)
     return {name: made[name] for name in METRICS if name in made}
 
 
@@ -57,6 +63,15 @@ def _cache(chosen: RequestTable) -> dict[str, Value]:
     missing = Value.missing(METRICS[name].unit, "prompt token counts unknown", len(good))
     made[name] = _value(name, fresh.mean(), len(fresh)) if known else missing
     return made
+
+
+def _theory(chosen: RequestTable, cache_block: int) -> Value:
+    good = chosen.select(chosen.ok)
+    total = float(np.nansum(prompt_lengths(good)))
+    name = "theoretical-hit-share"
+    if not total:
+        return Value.missing(METRICS[name].unit, "no prompt", 0)
+    return _value(name, (good["cached_theory"] // cache_block * cache_block).sum() / total, len(good))
 
 
 def _by_session(chosen: RequestTable, each: PerRequest) -> dict[str, Value]:

@@ -86,15 +86,18 @@ def _visit_all(context: Context, progress: _Progress, engine: RunningEngine) -> 
 
 
 def _fail_all(context: Context, progress: _Progress, engine: RunningEngine, death: Death) -> None:
-    """Every pending point of a start that served nothing failed with its death."""
+    """Every pending point of a start that served nothing failed with its death; a wrong label makes it invalid."""
+    status = Status.INVALID if death.reason == "label-mismatch" else Status.FAILED
     for key in dict.fromkeys(progress.pending):
-        visit = Visit(ordinal=0, position=progress.position, status=Status.FAILED, reasons=[_because(death)])
+        visit = Visit(ordinal=0, position=progress.position, status=status, reasons=[_because(death)])
         result = context.store.append_visit(context.plan.point(key), engine.start.id, visit)
-        progress.note(key, Status.FAILED)
+        progress.note(key, status)
         context.emit(PointDone(key, result, len(result.visits) - 1))
     progress.pending.clear()
 
 
 def _because(death: Death) -> Reason:
-    return Reason(code=f"engine-{death.reason}", message=death.message, evidence="\n".join(death.lines[-3:]))
+    cause = f" (cause: {death.cause}; {death.advice})" if death.cause not in ("", "unknown") else ""
+    evidence = "\n".join(dict.fromkeys([*death.lines[:1], *death.lines[-2:]]))
+    return Reason(code=f"engine-{death.reason}", message=death.message + cause, evidence=evidence)
 

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import requests
 from pydantic import JsonValue
 
+from infx.engines.deaths import classify
 from infx.engines.loglines import clean_lines, meaningful_tail
 from infx.run.context import Context
 from infx.run.events import EngineStarting
@@ -27,6 +28,7 @@ from infx.schema.settings import ServerConfig
 from infx.schema.version import RUN_FORMAT
 
 _TAIL_BYTES = 200_000
+_HEAD_BYTES = 4_000_000
 
 
 @dataclass
@@ -115,12 +117,37 @@ def _become_ready(context: Context, running: RunningEngine, block: Block, server
     if death is None:
         version = _version(running.base_url)
         observed, death = _check_identity(context, server, version)
+        observed += _read_back(context, running, server)
+        wrong = [item for item in observed if item.verdict == "mismatch"]
+        if death is None and wrong:
+            said = "; ".join(f"{item.name}: asked {item.wanted!r}, found {item.found!r}" for item in wrong)
+            death = Death(reason="label-mismatch", message=f"the engine does not run what the recipe says: {said}")
         running.start = running.start.model_copy(update={
             "ready_s": seconds, "version": version, "observed": observed,
+            "effective": context.engine.effective(_head(running.log)),
             "simulated": version.get("simulated") is True})
     running.death = None if death is None else _with_lines(death, running)
     if running.death is None:
         context.store.write_start(running.start)
+
+
+def _read_back(context: Context, running: RunningEngine, server: ServerConfig) -> list[Observed]:
+    """Verdicts on argv and environment; nothing for an engine that others started, whose log is not ours."""
+    if context.runner.launch == "endpoint":
+        return []
+    log = _head(running.log)
+    pid = context.engine.server_pid(log) if running.start.container is None else None
+    return context.engine.observe(log, server.argv, server.env, _environ(pid))
+
+
+def _environ(pid: int | None) -> dict[str, str] | None:
+    """The environment of a running process; None where it cannot be read."""
+    try:
+        data = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return None
+    pairs = (item.split("=", 1) for item in data.decode("utf-8", "replace").split("\0") if "=" in item)
+    return dict(pairs)
 
 
 def _version(base_url: str) -> dict[str, JsonValue]:
@@ -167,9 +194,15 @@ def death_of(engine: RunningEngine, visit: Visit) -> Death | None:
 
 
 def _with_lines(death: Death, running: RunningEngine) -> Death:
+    """The death with its cause, its exit state and the lines that tell it."""
     ended = running.process.ended
+    log = _tail(running.log)
+    verdict = classify(log, exit_code=ended.exit_code if ended else None, signal=ended.signal if ended else None,
+                       out_of_memory=bool(ended and "out of memory" in ended.error))
+    telling = meaningful_tail(log)
     return death.model_copy(update={
-        "lines": meaningful_tail(_tail(running.log)),
+        "cause": verdict.code, "advice": verdict.advice,
+        "lines": telling if not verdict.line or verdict.line in telling else [verdict.line, *telling],
         "exit_code": ended.exit_code if ended else None,
         "signal": str(ended.signal) if ended and ended.signal is not None else None,
     })
@@ -180,11 +213,22 @@ def end_start(context: Context, running: RunningEngine, death: Death | None) -> 
     ended = running.process.stop()
     if running.lease is not None:
         running.lease.release()
+    proofs = context.engine.features(_head(running.log), running.start.env)
     running.start = running.start.model_copy(update={
+        "observed": [*running.start.observed, *proofs],
         "ended_unix": time.time(), "exit_code": ended.exit_code if ended.exit_code is not None else
         -(ended.signal or 0), "death": death if death is not None else running.death})
     context.store.write_start(running.start)
     return running.start
+
+
+def _head(log: Path) -> str:
+    """The beginning of a log, where an engine reports its settings."""
+    try:
+        with log.open("rb") as file:
+            return file.read(_HEAD_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def _tail(log: Path) -> str:

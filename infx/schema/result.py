@@ -107,7 +107,9 @@ class Death(Strict):
     exit_code: int | None = Field(default=None, description="Exit status, when known.")
     signal: str | None = Field(default=None, description="Signal that ended it, when known.")
     message: str = Field(description="One sentence.")
-    lines: list[str] = Field(default_factory=list, description="The last meaningful lines of its log.")
+    cause: str = Field(default="", description="Cause that its log proves, by the table of engines/deaths.")
+    advice: str = Field(default="", description="What to do about the cause.")
+    lines: list[str] = Field(default_factory=list, description="The line that proves it and the last telling ones.")
 
 
 class Start(Strict):
@@ -131,6 +133,7 @@ class Start(Strict):
     version: dict[str, JsonValue] = Field(default_factory=dict, description="The engine's own /version.")
     simulated: bool = Field(default=False, description="True when the engine says that it simulates.")
     observed: list[Observed] = Field(default_factory=list, description="Label against runtime.")
+    effective: dict[str, JsonValue] = Field(default_factory=dict, description="Settings as the engine reports them.")
     launched_unix: float = Field(description="Wall clock at launch, seconds since the epoch.")
     ready_s: float | None = Field(default=None, description="Seconds from launch to the first generated token.")
     ended_unix: float | None = Field(default=None, description="Wall clock at the end.")

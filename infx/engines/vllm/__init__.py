@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from infx.engines.protocol import Engine
-from infx.engines.vllm import command
+from infx.engines.vllm import command, observe
 from infx.engines.vllm.counters import COUNTERS
 
 ENGINE = Engine(
@@ -17,4 +17,8 @@ ENGINE = Engine(
     context_limit=command.context_limit,
     version_of=command.version_of,
     reset_prefix_cache="/reset_prefix_cache",
+    observe=observe.observe,
+    features=observe.features,
+    effective=observe.effective,
+    server_pid=observe.server_pid,
 )
