@@ -48,7 +48,7 @@ class Server:
 
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(timeout=10)
+        code = self.process.wait(timeout=60)  # a crowded machine may take long to reap it
         self._reader.join()
         self.process.stdout.close()
         return code
