@@ -47,6 +47,7 @@ class Pool:
         self._processes: list[subprocess.Popen[bytes]] = []
         self._pipes: list[Connection] = []
         self._ended: set[int] = set()
+        self._scheduler = os.SCHED_OTHER
         for _ in range(count):
             self._spawn()
         for number, pipe in enumerate(self._pipes):
@@ -57,9 +58,13 @@ class Pool:
         self._await_ready()
 
     def __enter__(self) -> Pool:
+        self._scheduler = os.sched_getscheduler(0)
+        _be_woken_at_once()  # the parent opens and closes the window
         return self
 
     def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(OSError):
+            os.sched_setscheduler(0, self._scheduler & ~os.SCHED_RESET_ON_FORK, os.sched_param(0))
         for process in self._processes:
             if process.poll() is None:
                 process.kill()
