@@ -1,5 +1,7 @@
 """The shape of a load: as many streams as asked for, refilled without gap, opened and closed where it should be."""
 
+import time
+
 import numpy as np
 import oracle_scripts as scripts
 import pytest
@@ -39,11 +41,16 @@ def test_the_server_sees_c_streams(oracle, concurrency: int, processes: int) -> 
     truth = server.truth()
     mean, peak = seen(truth, window.open_ns, window.close_ns)
     assert peak == concurrency
-    # one round trip a request: the refill time that the client itself reports, and as much again on the way
-    delays = (output.table["sent_ns"] - output.table["scheduled_ns"]) / 1e9
-    arrived = sum(window.open_ns <= entry["received_ns"] < window.close_ns for entry in truth["log"])
-    lost = (2 * np.mean(delays) + 0.004) * (arrived + concurrency) / window.seconds
-    assert concurrency - lost <= mean <= concurrency
+    # on the common clock: the way there, the way back and the refill of every request; sums need no matching
+    whole = [entry for entry in truth["log"] if entry.get("ended_ns", 1 << 62) <= window.close_ns]
+    whole.sort(key=lambda entry: entry["received_ns"])
+    ok = output.table.select(output.table.ok & (output.table["end_ns"] <= window.close_ns))
+    n = min(len(whole), len(ok))
+    there = sum(e["received_ns"] for e in whole[:n]) - np.sort(ok["sent_ns"])[:n].sum()
+    back = np.sort(ok["end_ns"])[:n].sum() - np.sort([e["writes"][-1][0] for e in whole])[:n].sum()
+    refill = (output.table["sent_ns"] - output.table["scheduled_ns"])[output.table["sent_ns"] > 0].sum()
+    lost = (there + back + refill) / (window.close_ns - window.open_ns)
+    assert concurrency - 1.2 * lost - 0.05 * concurrency <= mean <= concurrency
     assert truth["connections"] == concurrency + 1
 
 
@@ -131,7 +138,9 @@ def test_arrivals_come_when_they_should(oracle, kind: str, processes: int) -> No
     else:
         assert gaps.mean() == pytest.approx(0.01, rel=0.3)
         assert gaps.std() / gaps.mean() > 0.6
-    assert (output.table["sent_ns"] >= output.table["scheduled_ns"]).all()
+    sent = output.table["sent_ns"] > 0  # what was cut before it had a connection was not
+    assert (output.table["sent_ns"] >= output.table["scheduled_ns"])[sent].all()
+    assert sent.sum() > 80
 
 
 def test_an_open_loop_shows_the_queue_that_it_builds(oracle) -> None:  # P9
@@ -223,8 +232,9 @@ def test_a_client_that_cannot_keep_up_says_so(oracle) -> None:  # P10
         prepare = None
 
         def finished(self, request: Request, output_ids: object) -> list[Due]:
-            for _ in range(60):
-                self.ids.stream(1, "x").ids(1000)
+            until = time.perf_counter() + 0.03
+            while time.perf_counter() < until:
+                pass
             return super().finished(request, output_ids)
 
     slow = Slow(IDS, 10, 20, seed=1, salt="a")
