@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from architecture import drawing
-from reference import commands, exit_codes, metric_table, recipe_fields, runner_fields, runner_profiles
+from reference import changelog_codes, commands, exit_codes, metric_table, recipe_fields, runner_fields, runner_profiles
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 REGIONS: dict[str, dict[str, Callable[[], str]]] = {
@@ -18,6 +18,7 @@ REGIONS: dict[str, dict[str, Callable[[], str]]] = {
     "recipe.md": {"fields": recipe_fields},
     "runners.md": {"profiles": runner_profiles, "fields": runner_fields},
     "cli.md": {"exit codes": exit_codes, "commands": commands},
+    "changelog.md": {"codes": changelog_codes},
     "metrics.md": {"metrics": metric_table},
 }
 """Page → region → the function that writes it."""

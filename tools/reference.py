@@ -154,3 +154,11 @@ def metric_table() -> str:
 
     rows = ["| name | unit | better | title |", "| --- | --- | --- | --- |"]
     return "\n".join([*rows, *(f"| `{m.name}` | {m.unit} | {m.better} | {cell(m.title)} |" for m in METRICS.values())])
+
+
+def changelog_codes() -> str:
+    """Every finding of the changelog's gate with its repair."""
+    from infx.changelog.codes import CODES
+
+    rows = [f"| {code} | {item.title} | {item.repair} |" for code, item in CODES.items()]
+    return "\n".join(["| code | finding | repair |", "| --- | --- | --- |", *rows])
