@@ -19,7 +19,7 @@ from infx.run.load.control import Ending, Progress
 from infx.run.load.health import client_bound
 from infx.run.load.spec import LoadSpec, WindowRule
 from infx.run.start import RunningEngine
-from infx.run.telemetry.engine import cache_block, engine_facts, engine_values
+from infx.run.telemetry.engine import cache_block, engine_facts, engine_values, timeline_csv
 from infx.run.telemetry.scrape import Poller, Samples, Scrape, fetch, parse
 from infx.run.workload import source_for
 from infx.schema.metrics import METRICS
@@ -193,4 +193,8 @@ def _store_scrapes(context: Context, engine: RunningEngine, point: Point, positi
     folder = context.store.paths.start(engine.start.id).metrics
     for name, scrape in zip(("open", "close"), scrapes.ends, strict=False):
         context.store.write_file(folder / f"{key.axes}-c{key.concurrency}-{position}-{name}.prom", scrape.text)
+    timeline = scrapes.timeline()
+    if timeline:
+        path = context.store.paths.timeline(point.key, engine.start.id, position)
+        context.store.write_file(path, timeline_csv(timeline, context.engine.counters))
 

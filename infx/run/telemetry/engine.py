@@ -140,3 +140,16 @@ def _of(name: str, found: Delta, factor: float = 1.0, count: Delta | None = None
 
 def _missing(name: str, reason: str) -> Value:
     return Value.missing(METRICS[name].unit, reason)
+
+
+def timeline_csv(timeline: Timeline, counters: Counters) -> bytes:
+    """Gauges over the window as CSV: seconds since it opened, running, waiting, share of the KV cache in use.
+
+    Where the engine has no such gauge its cell is empty.
+    """
+    lines = ["seconds,running,waiting,kv-share"]
+    for ns, samples in timeline:
+        found = [samples.total(name) for name in (counters.running, counters.waiting, counters.kv_usage)]
+        cells = ["" if value is None else f"{value:.6g}" for value in found]
+        lines.append(",".join([f"{(ns - timeline[0][0]) / 1e9:.3f}", *cells]))
+    return ("\n".join(lines) + "\n").encode()
