@@ -52,7 +52,7 @@ class Connection(asyncio.Protocol):
         self._headers_complete = False
         self._error_body = b""
         self._now = 0
-        self._lost = False
+        self._lost = self._ending = False
         self.uses = 0
         self.received = False  # any byte of the present response
 
@@ -70,6 +70,7 @@ class Connection(asyncio.Protocol):
             self._hub.enqueue(self, data[-5:] == _LAST_CHUNK)
 
     def eof_received(self) -> bool:
+        self._ending = True  # the descriptor is about to be closed, and its number given to another connection
         return False
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -85,7 +86,11 @@ class Connection(asyncio.Protocol):
 
     @property
     def idle(self) -> bool:
-        return self._exchange is None and not self._lost
+        return self._exchange is None and self._usable
+
+    @property
+    def _usable(self) -> bool:
+        return not (self._lost or self._ending or self._transport.is_closing())
 
     def send(self, request: bytes, exchange: Exchange) -> int:
         """Write ``request`` and return the time just before its first byte was written."""
@@ -169,7 +174,7 @@ class Connection(asyncio.Protocol):
 
     def _conclude(self) -> None:
         status = self._parser.get_status_code()
-        reusable = self._keep_alive and not self._lost
+        reusable = self._keep_alive and self._usable
         exchange, self._exchange = self._exchange, None
         self._complete = False
         if not reusable:

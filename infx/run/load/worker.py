@@ -340,13 +340,10 @@ class Worker:
 
     def exchange_ended(self, flight: Flight, ns: int, status: int, failure: Outcome | None, reusable: bool) -> None:
         connection = flight.connection
-        if (
-            failure is Outcome.CONNECTION_LOST
-            and connection.uses > 1
-            and not connection.received
-            and not flight.reconnects
-            and not self._stopping
-        ):
+        untouched = failure is Outcome.CONNECTION_LOST and connection.uses > 1 and not connection.received
+        if untouched and self._stopping:
+            failure = Outcome.CUT
+        elif untouched and not flight.reconnects:
             # The server closed an idle connection while the request was on its way: nothing was begun.
             flight.reconnects += 1
             flight.connection = None
