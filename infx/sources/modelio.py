@@ -177,7 +177,7 @@ def _finding(document: Document, model: Any, path: tuple[Step, ...], rows: list[
 
 
 def _wanted(row: Mapping[str, Any]) -> str:
-    kind = row["type"].removesuffix("_type")
+    kind = row["type"].removesuffix("_type").removesuffix("_parsing")
     if kind in ("literal_error", "enum"):
         return f"one of {row['ctx']['expected']}"
     return _TYPES.get(kind, "")
