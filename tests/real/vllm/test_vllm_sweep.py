@@ -39,7 +39,7 @@ def test_a_sweep_of_the_real_engine(repository):
     found = results(run)
     assert {value["status"] for value in found.values()} <= {"ok", "client-bound"}, done.stderr
     assert done.returncode == (0 if all(value["status"] == "ok" for value in found.values()) else 1)
-    assert sorted(found) == ["tp1/c1", "tp1/c2", "tp1/c4", "tp1/c8"]
+    assert sorted(found) == ["tp1/c1", "tp1/c16", "tp1/c2", "tp1/c4", "tp1/c8"]
     assert len(found["tp1/c1"]["visits"]) == 2
     for value in found.values():
         visit = value["visits"][0]
