@@ -28,7 +28,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "compare": ("infx.cli.compare", "Say what differs between runs, with a verdict on every figure."),
     "ab": ("infx.cli.ab", "Measure two arms in alternating engine starts and compare them."),
     "noise": ("infx.cli.noise", "Keep the noise floor of repeated runs, for single runs to be judged by."),
+    "selfbench": ("infx.cli.selfbench", "Find the rate at which this machine's load client would be the limit."),
     "changelog": ("infx.cli.changelog", "Append results to the changelog and check it."),
+    "ci": ("infx.cli.ci", "Plan the sweeps that pull requests ask for."),
 }
 """Command → (module, help line). A module has ``command`` (a function) or ``app`` (a Typer with subcommands)."""
 

@@ -1,0 +1,245 @@
+"""``infx ci``: what checks on pull requests run. ``plan``: from labels and a diff to the jobs of a sweep."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from infx.cli.options import AsJson
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from infx.changelog.coverage import Recipes
+    from infx.changelog.driver import Repository
+    from infx.ci.estimate import Span
+    from infx.ci.event import PullEvent
+    from infx.ci.labels import Ask
+    from infx.ci.plan import Job, Sweep
+    from infx.schema.changelog import Change
+    from infx.schema.plan import Plan
+    from infx.sources.tree import Tree
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None,
+                  help="Plan the sweeps that pull requests ask for.")
+
+Event = Annotated[Path, typer.Option("--event", metavar="FILE", help="The pull_request event's payload, as JSON.")]
+Base = Annotated[str, typer.Option("--base", metavar="REF", help="The trunk.")]
+Head = Annotated[str, typer.Option("--head", metavar="REF", help="The pull request's head commit.")]
+Shards = Annotated[int, typer.Option("--shards", help="Cut each block into up to so many parts: more starts, less wall "
+                                                      "time.")]
+Startup = Annotated[float, typer.Option("--startup-s", min=0, help="Seconds assumed for an engine to become ready.")]
+Repo = Annotated[str | None, typer.Option("--repository", metavar="OWNER/NAME", show_default=False,
+                                          help="This repository; default: GITHUB_REPOSITORY, else the remote origin.")]
+PlanOut = Annotated[Path | None, typer.Option("--out", metavar="DIR", show_default=False,
+                                              help="Write the plan of each job into this folder.")]
+Outputs = Annotated[Path | None, typer.Option("--github-output", metavar="FILE", show_default=False,
+                                              help="Append the matrices as outputs of a workflow's step.")]
+
+
+@app.callback()
+def root() -> None:
+    """Keep ``plan`` a subcommand although it is the only one."""
+
+
+@app.command()
+def plan(event: Event, base: Base, head: Head, shards: Shards = 1, startup_s: Startup = 900, repository: Repo = None,
+         out: PlanOut = None, github_output: Outputs = None, as_json: AsJson = False) -> None:
+    """Say which engine starts the labels of a pull request ask for, and what they will cost. Runs nothing."""
+    from infx.changelog.driver import Repository
+    from infx.ci.labels import asked
+
+    clone = Repository(Path.cwd())
+    pull = _event(event, repository or os.environ.get("GITHUB_REPOSITORY") or _origin(clone))
+    commit = _head(clone, head, pull)
+    ask = asked(pull.labels, clone.git("log", "-1", "--format=%B", commit).stdout.decode("utf-8", "replace"))
+    made = _sweep(clone, base, commit, _idle(ask, pull), shards, startup_s)
+    jobs = [*([made.canary] if made.canary else []), *made.jobs]
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        for job in jobs:
+            (out / _file(job)).write_text(job.plan.model_dump_json(by_alias=True, indent=1) + "\n", encoding="utf-8")
+    if github_output is not None:
+        with github_output.open("a", encoding="utf-8") as stream:
+            stream.writelines(f"{name}={json.dumps(value)}\n" for name, value in _matrices(made).items())
+    typer.echo(json.dumps({**_matrices(made), **_costs(made)}, indent=1) if as_json else "\n".join(_table(made)))
+
+
+def _event(path: Path, repository: str | None) -> PullEvent:
+    from infx.ci.event import read_event
+    from infx.errors import InputError, UsageError
+
+    try:
+        value = json.loads(path.read_bytes())
+    except FileNotFoundError as error:
+        raise UsageError("no such event file", where=str(path),
+                         hint="in a workflow it is $GITHUB_EVENT_PATH") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not JSON: {error}", where=str(path)) from error
+    pull = read_event(value, str(path))
+    if repository is not None and pull.repository.lower() != repository.lower():
+        raise InputError(f"the event is of {pull.repository}, but this is {repository}", where=str(path),
+                         hint="plan in a clone of the event's repository, or say --repository OWNER/NAME")
+    return pull
+
+
+def _origin(clone: Repository) -> str | None:
+    """OWNER/NAME of the remote ``origin`` where its URL has that form."""
+    url = clone.git("config", "--get", "remote.origin.url").stdout.decode().strip().removesuffix(".git")
+    match = re.fullmatch(r"(?:https?://|ssh://|git@)[^/:\s]+(?::\d+)?[/:]([^/\s]+/[^/\s]+)", url)
+    return match[1] if match else None
+
+
+def _head(clone: Repository, head: str, pull: PullEvent) -> str:
+    """The commit of ``head``, which must be the very one that the event is about."""
+    from infx.errors import InputError, UsageError
+
+    if pull.head_repository is None:
+        raise InputError(f"the repository of {pull.head_ref!r} is deleted: pull request {pull.number} has no branch",
+                         hint="push the commits to a branch that exists, and open the pull request from it")
+    try:
+        commit = clone.commit(head)
+    except UsageError as error:
+        raise InputError(f"the head {head} of pull request {pull.number} is not in this clone: its branch "
+                         f"{pull.head_ref!r} is deleted, was force-pushed, or is not fetched",
+                         hint=error.hint) from error
+    if commit != pull.head_sha:
+        raise InputError(f"the event is about commit {pull.head_sha[:12]}, but {head} is {commit[:12]}",
+                         hint="a later push has an event of its own; what a label asks for is for one exact commit")
+    return commit
+
+
+def _idle(ask: Ask, pull: PullEvent) -> Ask:
+    from infx.ci.labels import Ask
+
+    idle = pull.idle()
+    if pull.from_fork:
+        idle = (f"the branch is of {pull.head_repository}, a fork: its code does not get onto our runners; "
+                "a maintainer may push the reviewed commit to a branch here")
+    return Ask(why=idle) if idle and ask.points != "none" else ask
+
+
+def _sweep(clone: Repository, base: str, head: str, ask: Ask, shards: int, startup_s: float) -> Sweep:
+    """Check the changelog, then plan what its new entries select."""
+    from infx.changelog.trees import recipes_of
+    from infx.ci.plan import sweep, wanted
+    from infx.plan.load import plans_for
+    from infx.sources.recipes import recipe_paths
+    from infx.sources.tree import GitTree
+
+    if ask.points == "none":
+        return sweep(ask, [], lambda _: "", shards=shards, startup_s=startup_s)
+    fork, trunk = clone.base(base, head, clone.bytes_at(head))
+    tree = GitTree(clone.top, head)
+    recipes = recipes_of(GitTree(clone.top, fork) if fork else None, tree)
+    unreadable = [key for key in recipe_paths(tree) if key not in recipes.head]
+    if unreadable:
+        plans_for(tree, unreadable)
+    wants, notes = wanted(_changes(clone, head, trunk, recipes), recipes)
+    plans = [(one, want.added) for want in wants
+             for one in plans_for(tree, [want.recipe], arms=list(dict.fromkeys(["base", *want.arms])))]
+    if not wants:
+        notes.append("no new change entry asks for a measurement")
+    return sweep(ask, plans, _runner_of(tree), shards=shards, startup_s=startup_s, notes=notes)
+
+
+def _changes(clone: Repository, head: str, trunk: bytes, recipes: Recipes) -> list[Change]:
+    """The branch's own change entries. Raises ChangelogError with every finding of the gate."""
+    from infx.changelog.entries import ledger
+    from infx.changelog.gate import check
+    from infx.changelog.spans import split
+    from infx.errors import ChangelogError
+    from infx.findings import errors
+    from infx.schema.changelog import Change
+
+    data = clone.bytes_at(head)
+    bad = errors(check(data, trunk, recipes=recipes))
+    if bad:
+        lines = "\n".join(f"  {item}" for item in bad)
+        raise ChangelogError(f"the changelog does not say what this branch changes\n{lines}", where=clone.path,
+                             hint="see the same with `infx changelog check --base REF`")
+    fresh = ledger(data, clone.path)[len(split(trunk).spans):]
+    return [item.entry for item in fresh if isinstance(item.entry, Change) and item.retracted is None]
+
+
+def _runner_of(tree: Tree) -> Callable[[Plan], str]:
+    """Names the first profile, by name, that serves a plan's label and may sweep it."""
+    from infx.errors import RunnerError
+    from infx.run.sweep import admit
+    from infx.sources.runners import get_runner, runner_paths
+
+    profiles = [get_runner(tree, name) for name in runner_paths(tree)]
+    measuring = [profile for profile in profiles if not profile.stands_in and profile.launch != "endpoint"]
+
+    def choose(plan: Plan) -> str:
+        serving = [profile for profile in measuring if profile.serves == "any" or plan.label in profile.serves]
+        if not serving:
+            raise RunnerError(f"no runner profile serves the label {plan.label!r} of {plan.recipe}",
+                              where="runners/", hint="add the label to a profile's `serves`")
+        refusal = None
+        for profile in serving:
+            try:
+                admit(plan, profile)
+            except RunnerError as error:
+                refusal = refusal or error
+            else:
+                return profile.name
+        assert refusal is not None
+        raise refusal
+
+    return choose
+
+
+def _file(job: Job) -> str:
+    return f"{job.plan.recipe}.{job.block.id}.json"
+
+
+def _matrices(made: Sweep) -> dict[str, object]:
+    """What a workflow reads; an empty matrix is not allowed there, so the counts say whether to start a job."""
+    def rows(jobs: list[Job]) -> dict[str, object]:
+        return {"include": [{
+            "name": job.name, "recipe": job.plan.recipe, "block": job.block.id, "plan": _file(job),
+            "label": job.plan.label, "runs-on": ["self-hosted", job.plan.label], "runner": job.runner,
+            "points": job.block.points,
+        } for job in jobs]}
+
+    canary = [made.canary] if made.canary else []
+    return {"canary": rows(canary), "sweep": rows(list(made.jobs)), "canary-jobs": len(canary),
+            "sweep-jobs": len(made.jobs), "fail-fast": made.ask.fail_fast}
+
+
+def _costs(made: Sweep) -> dict[str, object]:
+    costs = made.estimate
+    return {"why": made.ask.why, "notes": list(made.notes), "estimate": {
+        "starts": costs.starts, "points": costs.points, "assumed-startup-s": costs.startup_s,
+        "gpu-hours": [costs.gpu_hours.low, costs.gpu_hours.high], "wall-s": [costs.wall.low, costs.wall.high],
+        "one-runner-wall-s": [costs.serial.low, costs.serial.high]}}
+
+
+def _table(made: Sweep) -> list[str]:
+    lines = [f"asked     {made.ask.why}"]
+    for role, job in [*([("canary", made.canary)] if made.canary else []), *(("then", job) for job in made.jobs)]:
+        concurrencies = ", ".join(point.rpartition("/")[2] for point in job.block.points)
+        lines.append(f"{role:<9} {job.name}  [{job.plan.label}, profile {job.runner}]  {concurrencies}")
+    if made.ask.fail_fast:
+        lines.append("fail-fast the first point that is not ok ends every job")
+    costs = made.estimate
+    if costs.starts:
+        lines.append(f"costs     {costs.starts} engine starts, {costs.points} points, "
+                     f"{_range(costs.gpu_hours, 1)} GPU-hours")
+        lines.append(f"wall      {_range(costs.wall, 3600)} h with a runner for each job, "
+                     f"{_range(costs.serial, 3600)} h with one runner")
+        lines.append(f"assumed   {costs.startup_s:g} s for an engine to be ready; ramps and warm-up turns not counted")
+    else:
+        lines.append("runs      nothing")
+    return [*lines, *(f"note      {note}" for note in made.notes)]
+
+
+def _range(span: Span, unit: float) -> str:
+    low, high = f"{span.low / unit:.1f}", f"{span.high / unit:.1f}"
+    return low if low == high else f"{low} to {high}"
