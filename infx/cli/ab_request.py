@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
 import time
@@ -31,6 +32,7 @@ from infx.results.index import list_runs
 from infx.results.load import LoadedRun, load_run
 from infx.results.store import RunStore, new_run_id
 from infx.run.sweep import admit
+from infx.run.workload import with_corpora
 from infx.schema.plan import Plan
 from infx.schema.result import Run, Status
 from infx.schema.runner import Runner
@@ -98,8 +100,8 @@ def trial(asked: Asked, cwd: Path) -> Trial:
     plans = plans_for(tree, [asked.key], only=asked.only, arms=(asked.arm, asked.against), quick=asked.quick)
     if len(plans) != 1:
         raise UsageError(f"an A/B is of one recipe; {asked.key!r} names {len(plans)}")
-    plan = plans[0]
-    admit(plan, runner)
+    admit(plans[0], runner)
+    plan = with_corpora(plans[0], runner, root, os.environ)
     ready, said = _ready(asked.out, plan.recipe)
     repeats = asked.repeats or REPEATS
     if asked.budget is not None:

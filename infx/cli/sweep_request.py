@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from infx.results.load import RunState, load_run, missing_points
 from infx.results.store import RunStore, new_run_id
 from infx.run.launch import check_program
 from infx.run.sweep import admit
+from infx.run.workload import with_corpora
 from infx.schema.plan import Plan
 from infx.schema.result import Run, Status
 from infx.schema.runner import Runner
@@ -70,6 +72,7 @@ def requested(asked: Request, cwd: Path) -> Iterator[Job]:
     for plan in plans:
         admit(plan, runner)
     check_program(runner, root)
+    plans = [with_corpora(plan, runner, root, os.environ) for plan in plans]
     return iter([_new(asked, plan, runner, root) for plan in plans])
 
 

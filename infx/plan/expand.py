@@ -21,8 +21,7 @@ class PlanFacts:
     ``model_path``: what the engine is given as model. ``token_ids``: lowest and highest id safe in random
     prompts. ``context``: the model's context limit, tokens. ``golden``: acceptance length by
     (draft tokens, method, draft sampling, thinking mode); absent keys have no golden curve. ``trace_hash``
-    and ``dataset_hash``: sha256 where the bytes are known. ``generated``: the corpus is not at hand, so the
-    named generator stands in (the simulator only).
+    and ``dataset_hash``: sha256 where the bytes are known.
     """
 
     model_path: str
@@ -30,7 +29,6 @@ class PlanFacts:
     context: int
     golden: dict[tuple[int, str, str | None, str], float] = field(default_factory=dict)
     trace_hash: str | None = None
-    generated: str | None = None
     dataset_hash: str | None = None
     assumed: tuple[str, ...] = ()
 
@@ -114,7 +112,7 @@ def _workload(recipe: Recipe, facts: PlanFacts) -> Workload:
         return FixedWorkload(kind="fixed-seq-len", isl=scenario.isl, osl=scenario.osl, dataset=scenario.dataset,
                              dataset_hash=facts.dataset_hash)
     return AgenticWorkload(
-        kind="agentic-coding", traces=facts.generated or scenario.traces, trace_hash=facts.trace_hash,
+        kind="agentic-coding", traces=scenario.traces, trace_hash=facts.trace_hash,
         duration_s=scenario.duration_s, idle_cap_s=scenario.idle_cap_s, warmup_turns=scenario.warmup_turns,
     )
 

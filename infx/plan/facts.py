@@ -24,17 +24,14 @@ def names_of(catalog: Catalog) -> Names:
 def plan_facts(recipe: Recipe, catalog: Catalog, tree: Tree) -> PlanFacts:
     """The facts of a checked recipe; a data set's bytes are hashed here. KeyError for an unchecked recipe."""
     model = catalog.models[recipe.model]
-    trace_hash = generated = dataset_hash = None
+    trace_hash = dataset_hash = None
     if isinstance(recipe.scenario, AgenticCoding):
-        trace = catalog.traces[recipe.scenario.traces]
-        trace_hash = trace.sha256
-        if trace.path is None and trace.generator is not None:
-            generated = f"generator:{trace.generator}"
+        trace_hash = catalog.traces[recipe.scenario.traces].sha256
     if isinstance(recipe.scenario, FixedSeqLen) and recipe.scenario.dataset.path is not None:
         dataset_hash = hashlib.sha256(tree.read_bytes(recipe.scenario.dataset.path)).hexdigest()
     return PlanFacts(
         model_path=model.location, token_ids=model.token_ids, context=model.context,
-        golden=catalog.golden.table(recipe.model), trace_hash=trace_hash, generated=generated,
+        golden=catalog.golden.table(recipe.model), trace_hash=trace_hash,
         dataset_hash=dataset_hash, assumed=tuple(f"{model.key}: {name}" for name in model.assumed()),
     )
 

@@ -21,7 +21,7 @@ from infx.run.load.spec import LoadSpec, WindowRule
 from infx.run.start import RunningEngine
 from infx.run.telemetry.engine import cache_block, engine_facts, engine_values, timeline_csv
 from infx.run.telemetry.scrape import Poller, Samples, Scrape, fetch, parse
-from infx.run.workload import source_for
+from infx.run.workload import Prepared, source_for
 from infx.schema.metrics import METRICS
 from infx.schema.plan import AgenticWorkload, FixedWorkload, Point
 from infx.schema.result import Reason, Status, Value, Visit, Window
@@ -71,7 +71,7 @@ def visit_point(context: Context, engine: RunningEngine, point: Point, position:
     prepared = source_for(context.plan, point, salt, context.root, context.environment)
     try:
         output = run_load(
-            _spec(context, engine, point), prepared.source, on_window_open=scrapes.opened,
+            _spec(context, engine, point, prepared), prepared.source, on_window_open=scrapes.opened,
             on_window_close=scrapes.closed, on_progress=lambda now: _tell(context, point, now),
             should_stop=lambda: context.should_stop() or not engine.alive,
         )
@@ -79,18 +79,19 @@ def visit_point(context: Context, engine: RunningEngine, point: Point, position:
         if scrapes.poller is not None and not scrapes.between:
             scrapes.between = scrapes.poller.stop()
     _store_scrapes(context, engine, point, position, scrapes)
-    visit = _visit(context, point, position, output, scrapes)
+    visit = _visit(context, point, position, output, scrapes, repeats=prepared.repeats)
     visit = visit.model_copy(update={"counts": visit.counts | prepared.counts,
                                      "reasons": [*visit.reasons, *prepared.notes]})
     return visit, output.table.to_bytes() if len(output.table) else None
 
 
-def _spec(context: Context, engine: RunningEngine, point: Point) -> LoadSpec:
+def _spec(context: Context, engine: RunningEngine, point: Point, prepared: Prepared) -> LoadSpec:
     limits = context.runner.limits
     server = context.plan.servers[point.server]
     return LoadSpec(
         base_url=engine.base_url, model=server.served_name, concurrency=point.concurrency, window=_window(point),
-        request_timeout_s=limits.request_s, stall_s=limits.quiet_s, drain_s=limits.request_s,
+        endpoint=prepared.endpoint, request_timeout_s=limits.request_s, stall_s=limits.quiet_s,
+        drain_s=limits.request_s,
     )
 
 
@@ -98,7 +99,8 @@ def _window(point: Point) -> WindowRule:
     if isinstance(point.workload, AgenticWorkload):
         return WindowRule(duration_s=point.workload.duration_s)
     stop = point.stop
-    return WindowRule(minimum_requests=stop.min_requests, minimum_s=stop.window_s, cap_s=stop.cap_s)
+    return WindowRule(minimum_requests=stop.min_requests, minimum_s=stop.window_s, cap_s=stop.cap_s,
+                      target=stop.half_width)
 
 
 def _tell(context: Context, point: Point, now: Progress) -> None:
@@ -108,7 +110,8 @@ def _tell(context: Context, point: Point, now: Progress) -> None:
     context.emit(PointProgress(point.key, str(now.stage), share, now.ended))
 
 
-def _visit(context: Context, point: Point, position: int, output: LoadOutput, scrapes: _Scrapes) -> Visit:
+def _visit(context: Context, point: Point, position: int, output: LoadOutput, scrapes: _Scrapes, *, repeats: bool
+           ) -> Visit:
     common = {"ordinal": 0, "position": position, "failures": output.failures, "seconds": output.seconds,
               "client": _client(output)}
     if output.window is None:
@@ -121,7 +124,7 @@ def _visit(context: Context, point: Point, position: int, output: LoadOutput, sc
         metrics |= agentic(output.table, span, cache_block(timeline))
     counters = context.engine.counters
     engine = engine_values(timeline, counters, point.concurrency)
-    reasons = invalid_reasons(output.table, span, _expected(point, metrics), engine_facts(timeline, counters, engine))
+    reasons = invalid_reasons(output.table, span, _expected(point, repeats), engine_facts(timeline, counters, engine))
     status, reasons = _judged(output, metrics, reasons)
     return Visit(
         status=status, reasons=reasons, metrics=metrics, engine=engine, counts=_counts(output, metrics),
@@ -129,8 +132,8 @@ def _visit(context: Context, point: Point, position: int, output: LoadOutput, sc
                       seconds=span.seconds), **common)
 
 
-def _expected(point: Point, metrics: dict[str, Value]) -> Expected:
-    fixed = isinstance(point.workload, FixedWorkload)
+def _expected(point: Point, repeats: bool) -> Expected:
+    fixed = isinstance(point.workload, FixedWorkload) and not repeats
     return Expected(
         concurrency=point.concurrency, failure_limit=point.stop.failure_share,
         known_hit_share=0.0 if fixed else None, synthetic_acceptance=point.acceptance_length,

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal
 
 from infx.errors import RunnerError
 from infx.findings import errors
+from infx.plan.generated import corpora, generated
 from infx.schema.catalog import Trace
 from infx.schema.plan import AgenticWorkload, FixedWorkload, Plan, Point
 from infx.schema.result import Reason
+from infx.schema.runner import Runner
 from infx.sources.catalog import load_catalog
 from infx.sources.traces import read_corpus
 from infx.sources.tree import find_tree
+from infx.workload.dataset import Prompts, read_prompts
 from infx.workload.generator import generated_source
 from infx.workload.lanes import FixedLength, LaneSource
 from infx.workload.random import TokenIds
@@ -29,9 +34,12 @@ TRACES = "INFX_TRACES"
 
 @dataclass(frozen=True)
 class Prepared:
-    """The requests of a point; ``counts`` and ``notes`` say what of its corpus is played."""
+    """The requests of a point and the endpoint that takes them; ``counts`` and ``notes`` say what of its corpus is
+    played, ``repeats`` that prompts come again, so that an engine's prefix cache will hit."""
 
     source: LaneSource
+    endpoint: Literal["completions", "chat"] = "completions"
+    repeats: bool = False
     counts: dict[str, int] = field(default_factory=dict)
     notes: list[Reason] = field(default_factory=list)
 
@@ -45,6 +53,8 @@ def source_for(plan: Plan, point: Point, salt: str, root: Path, environment: Map
     low, high = plan.token_ids
     ids = TokenIds(high + 1, first=low)
     workload = point.workload
+    if isinstance(workload, FixedWorkload) and workload.dataset.path is not None:
+        return _prompts(point, workload, salt, root)
     if isinstance(workload, FixedWorkload):
         return Prepared(FixedLength(ids, workload.isl, workload.osl, seed=SEED, salt=salt))
     assert isinstance(workload, AgenticWorkload)
@@ -60,7 +70,43 @@ def source_for(plan: Plan, point: Point, salt: str, root: Path, environment: Map
     if made.source is None:
         raise RunnerError("; ".join(map(str, made.findings)), where=point.key)
     notes = [Reason(code=found.code, message=f"{found.message} ({found.hint})") for found in made.findings]
-    return Prepared(made.source, {"sessions-kept": made.kept, "sessions-dropped": made.dropped}, notes)
+    counts = {"sessions-kept": made.kept, "sessions-dropped": made.dropped}
+    return Prepared(made.source, counts=counts, notes=notes)
+
+
+def _prompts(point: Point, workload: FixedWorkload, salt: str, root: Path) -> Prepared:
+    """Prompts of a file; text goes to the chat endpoint, so that the engine's template is the one that counts."""
+    path, kind = workload.dataset.path, workload.dataset.kind
+    assert path is not None and kind != "random"
+    data = find_tree(root).read_bytes(path)
+    if hashlib.sha256(data).hexdigest() != workload.dataset_hash:
+        raise RunnerError(f"the data set {path} is not the one that was planned", where=point.key, hint="plan again")
+    prompts, findings = read_prompts(data, kind, path)
+    if errors(findings) or not prompts:
+        listed = "\n".join(map(str, errors(findings)[:20])) or "it holds no prompt"
+        raise RunnerError(f"the data set {path} cannot be sent:\n{listed}", where=point.key)
+    chat = any(prompt.ids is None for prompt in prompts)
+    source = Prompts(prompts, point.concurrency, workload.osl, seed=SEED, salt=salt, chat=chat)
+    return Prepared(source, endpoint="chat" if chat else "completions", repeats=True,
+                    counts={"prompts": len(prompts)})
+
+
+def with_corpora(plan: Plan, runner: Runner, root: Path, environment: Mapping[str, str]) -> Plan:
+    """The plan if its trace corpora are at hand; on a profile that stands in, generators take a missing one's place.
+
+    RunnerError elsewhere: nothing may be measured on sessions that the recipe does not name.
+    """
+    known = load_catalog(find_tree(root))[0].traces
+    for name in sorted(corpora(plan)):
+        facts = known.get(name)
+        if environment.get(TRACES) or (facts is not None and facts.path is not None):
+            continue
+        if not runner.stands_in or facts is None or facts.generator is None:
+            raise RunnerError(f"the trace corpus {name!r} of {plan.recipe} is not at hand",
+                              where=f"runners/{runner.name}.yaml",
+                              hint=f"set {TRACES} to the folder that holds it (a generator stands in on the simulator)")
+        plan = generated(plan, name, facts.generator)
+    return plan
 
 
 @lru_cache(maxsize=2)

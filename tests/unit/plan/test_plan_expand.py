@@ -6,6 +6,7 @@ import pytest
 
 from infx.errors import UsageError
 from infx.plan.expand import expand
+from infx.plan.generated import corpora, generated
 from infx.plan.quick import quick
 from infx.plan.select import one_block, only
 from tests.fakes.recipes import FACTS, recipe
@@ -102,3 +103,12 @@ def test_context_limit_is_the_smaller_of_model_and_server():
 def test_a_plan_survives_json():
     made = plan(speculative=SPEC, scenario=AGENTIC)
     assert type(made).model_validate_json(made.model_dump_json()) == made
+
+
+def test_a_generator_in_a_corpus_place_has_fingerprints_of_its_own():
+    named = plan(scenario=AGENTIC)
+    assert {p.workload.traces for p in named.points} == {"some"} and corpora(named) == {"some"}
+    made = generated(named, "some", "coding-agent")
+    assert {p.workload.traces for p in made.points} == {"generator:coding-agent"} and corpora(made) == set()
+    assert not {p.fingerprint for p in made.points} & {p.fingerprint for p in named.points}
+    assert generated(named, "another", "coding-agent") == named
