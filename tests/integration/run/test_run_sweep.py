@@ -193,8 +193,8 @@ def test_disk_full(repository):
 def test_prompts_of_a_file_go_through_the_chat_template(repository):
     lines = [json.dumps({"prompt": f"say {number} words " + "x " * 40}) for number in range(50)]
     repository.write("recipes/prompts.jsonl", "\n".join(lines))
-    repository.write("recipes/toy.yaml", TOY.replace("osl: 16}", "osl: 16, dataset: {kind: jsonl, path: "
-                                                     "recipes/prompts.jsonl}}").replace(", {tp: 2, concurrency: [2]}", ""))
+    dataset = "osl: 16, dataset: {kind: jsonl, path: recipes/prompts.jsonl}}"
+    repository.write("recipes/toy.yaml", TOY.replace("osl: 16}", dataset))
     done = repository.infx("sweep", "toy", "--runner", "simulator", "--only", "tp1/c2")
     assert measured(done), done.stderr
     (run,) = repository.runs()
