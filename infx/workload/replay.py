@@ -31,7 +31,10 @@ class Supply(Protocol):
 
 
 class RecordedSessions:
-    """An endless supply from a corpus: every round plays all its sessions in another order."""
+    """An endless supply from a corpus: every round plays all its sessions in another order.
+
+    Sessions that share blocks with each other keep the recorded order, on which their reuse depends.
+    """
 
     def __init__(self, sessions: Sequence[Session], seed: int) -> None:
         if not sessions:
@@ -44,7 +47,8 @@ class RecordedSessions:
         turn, position = divmod(index, len(self._sessions))
         if self._order is None or self._order[0] != turn:
             order = list(range(len(self._sessions)))
-            random.Random(_number(self._seed, "order", turn)).shuffle(order)
+            if self._sessions[0].scope is Scope.LOCAL:
+                random.Random(_number(self._seed, "order", turn)).shuffle(order)
             self._order = (turn, order)
         return self._sessions[self._order[1][position]]
 

@@ -318,6 +318,14 @@ def test_each_round_plays_every_session_once_in_another_order():
     assert [supply.round(i) for i in (0, 19, 20)] == [0, 0, 1]
 
 
+def test_sessions_that_share_blocks_keep_their_order():
+    tree = BlockTree()
+    turns = [Turn(tree.add([0, n]), 32, 1) for n in range(20)]
+    made = [Session(str(n), 16, (Stream("main", (turn,)),), tree, Scope.GLOBAL) for n, turn in enumerate(turns)]
+    supply = RecordedSessions(made, 3)
+    assert [supply.session(n).id for n in range(40)] == [str(n) for n in range(20)] * 2
+
+
 def test_wrong_use_is_refused():
     with pytest.raises(ValueError, match="no session"):
         RecordedSessions([], 1)
