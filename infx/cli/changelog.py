@@ -89,11 +89,8 @@ def _check_against(target: Path, head: bytes, ref: str, at: str) -> tuple[list[F
     tree = WorkingTree(repository.top)
     before = GitTree(repository.top, fork) if fork else None
     recipes = recipes_of(before, tree) if tree.glob("recipes/**/*.yaml") else None
-    found = gate.check(head, base, path=repository.path, at=at, recipes=recipes)
-    if not found:
-        merged = repository.merged_by_text(ref, "HEAD", head)
-        found = gate.check_text_merge(repository.bytes_at(ref), merged, repository.path)
-    found = [replace(item, hint=item.hint.replace("--onto REF", f"--onto {ref}")) for item in found]
+    found = [replace(item, hint=item.hint.replace("--onto REF", f"--onto {ref}"))
+             for item in gate.check(head, base, path=repository.path, at=at, recipes=recipes)]
     return found, f"base {fork[:12] or 'none'} of {ref}"
 
 
