@@ -49,7 +49,7 @@ def edit(world, old: str, new: str, path: str = RECIPE) -> None:
 
 def test_an_uncovered_recipe_is_named_and_a_draft_covers_it(project):  # P41
     assert infx(project.top, "check", "--base", "main").returncode == 0
-    edit(project, "to: 8}", "to: 16}")
+    edit(project, "to: 16}", "to: 32}")
     done = infx(project.top, "check", "--base", "main")
     assert done.returncode == 8
     assert f"{PATH}:0:0: C-021 recipe {KEY} changed" in done.stdout
@@ -62,7 +62,7 @@ def test_an_uncovered_recipe_is_named_and_a_draft_covers_it(project):  # P41
 
 
 def test_an_entry_for_another_recipe_does_not_cover(project):  # P41
-    edit(project, "to: 8}", "to: 16}")
+    edit(project, "to: 16}", "to: 32}")
     (project.top / PATH).write_bytes(
         f"# entries\n\n- config-keys:\n    - {OTHER}\n    - nosuch\n  description:\n    - x\n  pr-link: XXX\n".encode())
     done = infx(project.top, "check", "--base", "main", "--json")
