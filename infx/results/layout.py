@@ -14,7 +14,7 @@ RUNS = "runs"
 """Default folder of run folders."""
 
 PLAN, RUN, LOCK, CHANGELOG = "plan.json", "run.json", ".lock", "changelog.yaml"
-START, ENGINE_LOG, METRICS, POWER = "start.json", "engine.log", "metrics", "power.csv"
+START, ENGINE_LOG, METRICS, POWER, SMI = "start.json", "engine.log", "metrics", "power.csv", "smi.txt"
 RESULT = "result.json"
 BASE = "base"
 
@@ -86,6 +86,11 @@ class StartPaths:
     @property
     def power(self) -> Path:
         return self.folder / POWER
+
+    @property
+    def smi(self) -> Path:
+        """What the vendor's tool printed, as it came."""
+        return self.folder / SMI
 
 
 @dataclass(frozen=True, slots=True)

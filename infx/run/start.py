@@ -21,6 +21,8 @@ from infx.run.launch.endpoint import EndpointEngine
 from infx.run.launch.process import Ended, EngineProcess, free_port
 from infx.run.lease import GpuLease, lease_folder
 from infx.run.ready import ask_for_a_token, wait_until_ready
+from infx.run.telemetry.samples import samples_csv
+from infx.run.telemetry.smi import GpuSampler
 from infx.schema.image import Pin, parse_image
 from infx.schema.plan import Block
 from infx.schema.result import Death, Observed, Start, Visit
@@ -40,6 +42,7 @@ class RunningEngine:
     base_url: str
     log: Path
     lease: GpuLease | None = None
+    sampler: GpuSampler | None = None
     death: Death | None = None
     served: bool = False
 
@@ -129,6 +132,9 @@ def _become_ready(context: Context, running: RunningEngine, block: Block, server
     running.death = None if death is None else _with_lines(death, running)
     if running.death is None:
         context.store.write_start(running.start)
+        if context.runner.gpu_metrics is not None:
+            running.sampler = GpuSampler(context.runner.gpu_metrics,
+                                         context.store.paths.start(running.start.id).smi, context.environment)
 
 
 def _read_back(context: Context, running: RunningEngine, server: ServerConfig) -> list[Observed]:
@@ -211,6 +217,7 @@ def _with_lines(death: Death, running: RunningEngine) -> Death:
 def end_start(context: Context, running: RunningEngine, death: Death | None) -> Start:
     """Stop the engine and store how its start ended."""
     ended = running.process.stop()
+    samples = running.sampler.stop() if running.sampler is not None else None
     if running.lease is not None:
         running.lease.release()
     proofs = context.engine.features(_head(running.log), running.start.env)
@@ -219,6 +226,8 @@ def end_start(context: Context, running: RunningEngine, death: Death | None) -> 
         "ended_unix": time.time(), "exit_code": ended.exit_code if ended.exit_code is not None else
         -(ended.signal or 0), "death": death if death is not None else running.death})
     context.store.write_start(running.start)
+    if samples is not None:
+        context.store.write_file(context.store.paths.start(running.start.id).power, samples_csv(samples))
     return running.start
 
 

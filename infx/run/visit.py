@@ -20,6 +20,7 @@ from infx.run.load.health import client_bound
 from infx.run.load.spec import LoadSpec, WindowRule
 from infx.run.start import RunningEngine
 from infx.run.telemetry.engine import cache_block, engine_facts, engine_values, timeline_csv
+from infx.run.telemetry.power import gpus_of, telemetry_values
 from infx.run.telemetry.scrape import Poller, Samples, Scrape, fetch, parse
 from infx.run.workload import Prepared, source_for
 from infx.schema.metrics import METRICS
@@ -80,9 +81,23 @@ def visit_point(context: Context, engine: RunningEngine, point: Point, position:
             scrapes.between = scrapes.poller.stop()
     _store_scrapes(context, engine, point, position, scrapes)
     visit = _visit(context, point, position, output, scrapes, repeats=prepared.repeats)
+    visit = _with_telemetry(engine, point, visit)
     visit = visit.model_copy(update={"counts": visit.counts | prepared.counts,
                                      "reasons": [*visit.reasons, *prepared.notes]})
     return visit, output.table.to_bytes() if len(output.table) else None
+
+
+def _with_telemetry(engine: RunningEngine, point: Point, visit: Visit) -> Visit:
+    """The visit with what a sampler says of its window; unchanged where the profile names no tool."""
+    if engine.sampler is None or visit.window is None:
+        return visit
+    samples = engine.sampler.settle(visit.window.closed_unix)
+    gpus, unknown = gpus_of(samples, engine.start.devices, point.parallel.gpus)
+    rate = visit.metrics.get("output-throughput")
+    tokens = rate.value * visit.window.seconds if rate is not None and rate.value is not None else None
+    why = unknown if samples and unknown else engine.sampler.why_none()
+    found = telemetry_values(samples, gpus, visit.window, tokens, why)
+    return visit.model_copy(update={"engine": visit.engine | found})
 
 
 def _spec(context: Context, engine: RunningEngine, point: Point, prepared: Prepared) -> LoadSpec:

@@ -200,6 +200,12 @@ def _engine() -> list[Metric]:
         Metric("power-mean", "W", "power of all GPUs of the engine", "mean", "lower", "Power", ",.0f", 0.03),
         Metric("energy-per-output-token", "J/tok", "energy of the window ÷ output tokens", "rate", "lower",
                "Energy per output token", ".3f", 0.03),
+        Metric("gpu-clock-mean", "MHz", "core clock of the engine's GPUs", "mean", "neither",
+               "GPU clock, mean", ",.0f"),
+        Metric("gpu-temperature-max", "°C", "hottest sensor of the engine's GPUs", "max", "lower",
+               "GPU temperature, highest", ".0f"),
+        Metric("gpu-memory-max", "GiB", "memory in use on all GPUs of the engine, highest", "max", "lower",
+               "GPU memory, highest", ".1f"),
     ]
 
 

@@ -73,6 +73,9 @@ class Runner(Strict):
     visible: EnvName | None = Field(
         default=None, description="Name that tells the engine its accelerators, e.g. ROCR_VISIBLE_DEVICES."
     )
+    gpu_metrics: Literal["amd-smi", "nvidia-smi"] | None = Field(
+        default=None, description="Vendor's tool that samples power, clocks, heat and memory once a second; null: none."
+    )
     url: str | None = Field(default=None, pattern=r"^https?://\S+$", description="endpoint: base URL of the engine.")
     env: dict[EnvName, str] = Field(
         default_factory=dict, description="Set for every engine; {hardware}, {image} and {model} are filled in."
