@@ -17,7 +17,7 @@ AMD = """CTRL + C to stop
 
 timestamp,gpu,gfx_activity,xcp,socket_power,power_management,gfx_0_clk,gfx_7_clk,mem_0_clk,edge,hotspot,mem,used_vram
 1772939616,0,97,"['N/A', 'N/A']",1350,ENABLED,2100,2395,1900,N/A,84,71,262144
-1772939616,1,0,"['N/A', 'N/A']",N/A,ENABLED,133,N/A,900,N/A,41,40,N/A
+1772939616,1,0,"['N/A', 'N/A']",N/A,ENABLED,133,N/A,900,39,41,40,N/A
 timestamp,gpu,gfx_activity,xcp,socket_power,power_management,gfx_0_clk,gfx_7_clk,mem_0_clk,edge,hotspot,mem,used_vram
 1772939617,0,95,"['N/A', 'N/A']",1340,ENABLED,2100,2300,1900,N/A,85,71,2621
 """
