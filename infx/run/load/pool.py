@@ -11,12 +11,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import select
 import signal
 import socket
 import subprocess
 import sys
 import threading
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import Connection
 from pathlib import Path
 from time import perf_counter_ns
 from typing import Any
@@ -47,6 +48,7 @@ class Pool:
         self._processes: list[subprocess.Popen[bytes]] = []
         self._pipes: list[Connection] = []
         self._ended: set[int] = set()
+        self._readable = select.poll()
         self._scheduler = os.SCHED_OTHER
         for _ in range(count):
             self._spawn()
@@ -84,6 +86,7 @@ class Pool:
             )  # fmt: skip
         )
         theirs.close()
+        self._readable.register(ours.fileno(), select.POLLIN)
         self._pipes.append(Connection(ours.detach()))
 
     def _await_ready(self) -> None:
@@ -101,10 +104,8 @@ class Pool:
     def _tell(self, *message: object) -> None:
         for number, pipe in enumerate(self._pipes):
             if number not in self._ended:
-                try:
+                with contextlib.suppress(OSError):  # it died: ``wait`` will see it and say so
                     pipe.send(message)
-                except OSError:
-                    self._ended.add(number)
 
     def open(self, ns: int) -> None:
         self._tell("open", ns)
@@ -114,12 +115,14 @@ class Pool:
 
     def wait(self, seconds: float) -> None:
         """Take in what the workers report, waiting at most ``seconds``; raises LoadError when one died."""
-        for pipe in wait([pipe for i, pipe in enumerate(self._pipes) if i not in self._ended], seconds):
-            number = self._pipes.index(pipe)
+        ready = {descriptor for descriptor, _ in self._readable.poll(seconds * 1000)}
+        for number, pipe in enumerate(self._pipes):
+            if number in self._ended or pipe.fileno() not in ready:
+                continue
             try:
                 self._take(number, pipe.recv())
             except (EOFError, OSError) as error:
-                self._ended.add(number)
+                self._end(number)
                 code = self._processes[number].wait()
                 raise LoadError(f"load worker {number} died (exit status {code})") from error
 
@@ -132,13 +135,18 @@ class Pool:
         elif kind == "health":
             self.health.append(content)
         elif kind == "error":
-            self._ended.add(number)
+            self._end(number)
             raise content
         else:
             texts, errors = content
             self.texts[number] = texts
             self.errors.append(errors)
-            self._ended.add(number)
+            self._end(number)
+
+    def _end(self, number: int) -> None:
+        """Expect nothing more of a worker: a pipe at its end would be readable for ever."""
+        self._ended.add(number)
+        self._readable.unregister(self._pipes[number].fileno())
 
     def stop(self) -> None:
         """Cut what is in flight, gather the last records and let the workers end."""
