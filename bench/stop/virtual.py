@@ -12,6 +12,7 @@ import math
 import random
 from collections import deque
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 
 
 @dataclass
@@ -41,30 +42,27 @@ def closed_loop(
         return max(1, round(length(osl) * source.random())) if spread else length(osl)
 
     waiting = deque((0.0, length(isl), first()) for _ in range(concurrency))
-    running: list[list] = []  # [tokens left, sent, first, tokens]
+    running: list[tuple[int, int, float, float, int]] = []  # heap: (step of its end, order, sent, first, tokens)
+    step = order = 0
     by_time, sent_so_far = isinstance(until, float), concurrency
     while (now < until) if by_time else (len(trace.requests) < until):
         if waiting:
             sent, prompt, output = waiting.popleft()
             duration, steps = prefill_ms / 1000 * prompt / isl, 1
-            running.append([output, sent, now + duration, output])
+            heappush(running, (step + output, order, sent, now + duration, output))
+            order += 1
         else:
-            steps = min(row[0] for row in running)
+            steps = running[0][0] - step
             duration = steps * (itl_ms + slope_ms * len(running)) / 1000
             decay = math.exp(-duration / 2.0)
             slow = slow * decay + source.gauss(0, 0.005) * math.sqrt(1 - decay * decay)
             duration *= 1 + slow + source.gauss(0, 0.03) / math.sqrt(steps)
         trace.segments.append((now, now + duration, steps * len(running)))
-        now += duration
-        rest = []
-        for row in running:
-            row[0] -= steps
-            if row[0] > 0:
-                rest.append(row)
-            else:
-                trace.requests.append((row[1], row[2], now, row[3]))
-                if limit is None or sent_so_far < limit:
-                    waiting.append((now, length(isl), length(osl)))
-                    sent_so_far += 1
-        running = rest
+        now, step = now + duration, step + steps
+        while running and running[0][0] <= step:
+            _, _, sent, first_at, output = heappop(running)
+            trace.requests.append((sent, first_at, now, output))
+            if limit is None or sent_so_far < limit:
+                waiting.append((now, length(isl), length(osl)))
+                sent_so_far += 1
     return trace
