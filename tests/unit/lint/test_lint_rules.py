@@ -142,7 +142,7 @@ BAD = {
     "other vendor": (changed(changed(FIXED, "mi355x\n", "h200\n"), "mi355x-amds", "h200"), "R-038", "10:3"),
     "eager": (serve("enforce-eager: true"), "R-039", "15:3"),
     "few points": (changed(FIXED, "[4, 8, 16, 32, 64]", "[4, 8]"), "R-040", "14:3"),
-    "falls through": (
+    "falls through": (  # P62
         changed(GOOD, "overrides:\n", "overrides:\n  - {when: {concurrency: [2, 8]}, serve: {block-size: 64}}\n"),
         "R-041", "19:12",
     ),

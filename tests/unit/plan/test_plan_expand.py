@@ -105,6 +105,17 @@ def test_a_plan_survives_json():
     assert type(made).model_validate_json(made.model_dump_json()) == made
 
 
+def test_values_with_equals_signs_and_truth_values_stay_what_they_are():  # P23
+    """A value is never split at its equals signs, and true never becomes a word, in the plan, its JSON and the argv."""
+    made = plan(env={"NOTE": "a=b=c"}, serve={"compilation-config": {"x": "a=b=c"}, "enable-expert-parallel": True})
+    read = type(made).model_validate_json(made.model_dump_json())
+    for server in read.servers.values():
+        assert server.env["NOTE"] == "a=b=c"
+        assert server.argv[server.argv.index("--compilation-config") + 1] == '{"x":"a=b=c"}'
+        assert "--enable-expert-parallel" in server.argv
+        assert not {"True", "true"} & set(server.argv)
+
+
 def test_a_generator_in_a_corpus_place_has_fingerprints_of_its_own():
     named = plan(scenario=AGENTIC)
     assert {p.workload.traces for p in named.points} == {"some"} and corpora(named) == {"some"}
