@@ -231,7 +231,8 @@ class CodeHost:
 
     def _json(self, request: BaseHTTPRequestHandler, status: int, value: Any, headers: dict[str, str] | None = None
               ) -> None:
-        self._reply(request, status, json.dumps(value).encode(), {"Content-Type": "application/json", **(headers or {})})
+        data = json.dumps(value).encode()
+        self._reply(request, status, data, {"Content-Type": "application/json", **(headers or {})})
 
     @staticmethod
     def _reply(request: BaseHTTPRequestHandler, status: int, data: bytes, headers: dict[str, str]) -> None:

@@ -160,7 +160,8 @@ def test_an_altered_artefact_is_refused(host, client):
 
 
 @pytest.mark.parametrize(("change", "said"), [
-    ({"expired": True}, "expired"), ({"digest": None}, "recorded no sha256"), ({"digest": "md5:0"}, "recorded no sha256")])
+    ({"expired": True}, "expired"), ({"digest": None}, "recorded no sha256"),
+    ({"digest": "md5:0"}, "recorded no sha256")])
 def test_what_cannot_be_verified_is_not_downloaded(host, client, change, said):
     host.run(5, "a" * 40)
     host.artefact(5, "run-x", packed(one="1")).update(change)
