@@ -170,7 +170,7 @@ def sights(plan: Plan, floor_of: Callable[[Facts, str], Spread | None], facts: M
 
 
 def _sight(metric: str, sd: float, stored: bool, repeats: int, cells: int, gain: float) -> Sight:
-    one, curve = Question(sd, early=True), Question(sd, statements=cells, early=True)
+    one, curve = Question(sd, early=True), Question(sd, statements=cells, early=True, together=True)
     margin = METRICS[metric].margin
     return Sight(
         metric, sd, stored, margin, smallest_gain(repeats, one), smallest_gain(repeats, curve),

@@ -8,8 +8,12 @@ from scipy import stats
 
 from infx.measure.stats import sequential
 from infx.measure.stats.power import (
+    LEARNING,
     Question,
     critical_value,
+    equivalence_power,
+    gain_power,
+    margin_power,
     smallest_gain,
     starts_for_gain,
     starts_for_margin,
@@ -99,3 +103,31 @@ def test_looks_are_paid_for():
         assert sum(levels) == pytest.approx(0.05)
         assert levels[-1] >= 0.04
         assert all(level > 0 for level in levels)
+
+
+@pytest.mark.parametrize(("power", "asked", "starts"), [(gain_power, math.log1p(0.05), 5), (margin_power, 0.02, 28)])
+def test_all_cells_right_at_once_is_rarer_than_each(power, asked, starts):
+    apart, near = ([power(asked, Question(0.02, statements=7, shared=shared, together=t), starts)
+                    for t in (False, True)] for shared in (0.0, 0.999))
+    assert apart[1] < apart[0] - LEARNING
+    assert apart[1] < near[1] - 0.05
+    assert near[1] == pytest.approx(near[0] - LEARNING, abs=0.02)
+    assert power(asked, Question(0.02, together=True), starts) == power(asked, Question(0.02), starts)
+
+
+def test_joint_power_of_independent_cells_agrees_with_a_simulation_by_holm():
+    rng, n, cells = np.random.default_rng(3), 12, 7
+    a, b = (0.02 * rng.standard_normal((4000, n, cells)) for _ in "ab")
+    d = b.mean(axis=1) + math.log1p(0.05) - a.mean(axis=1)
+    se = np.sqrt((a.var(axis=1, ddof=1) + b.var(axis=1, ddof=1)) / n)
+    p = 2 * stats.t.sf(np.abs(d / se), 2 * n - 2)
+    right = (np.sort(p, axis=1) * (cells - np.arange(cells)) <= 0.05).all(axis=1).mean()
+    question = Question(0.02, statements=cells, shared=0.0, together=True)
+    assert gain_power(math.log1p(0.05), question, n) + LEARNING == pytest.approx(right, abs=0.02)
+
+
+def test_a_whole_curve_needs_no_fewer_starts_than_each_of_its_cells():
+    curve = [Question(0.02, 28, 0.978, early=True, together=t) for t in (False, True)]
+    assert starts_for_margin(0.02, curve[0]) < starts_for_margin(0.02, curve[1])
+    assert starts_for_gain(0.05, curve[0]) <= starts_for_gain(0.05, curve[1])
+    assert smallest_gain(6, curve[1]) > smallest_gain(6, Question(0.02, early=True))
