@@ -11,7 +11,6 @@ from infx.measure.stats.power import (
     LEARNING,
     Question,
     critical_value,
-    equivalence_power,
     gain_power,
     margin_power,
     smallest_gain,
