@@ -45,7 +45,7 @@ def command(
     if dry_run:
         return
     stopped = _run(made)
-    _conclude(made)
+    _conclude(made, cut=stopped not in (None, 1))
     if stopped is not None:
         raise typer.Exit(stopped)
 
@@ -55,11 +55,11 @@ def _announce(trial: Trial) -> None:
     from infx.measure.stats.sequential import looks
 
     plan = trial.plan
-    starts = len(plan.blocks) - trial.before
+    starts = len(trial.left)
     images = {server.image for server in plan.servers.values()}
     if len(images) > 1:
         typer.echo(f"the arms differ in image: {', '.join(sorted(images))}")
-    order = "".join("AB"[trial.arms.index(plan.point(b.points[0]).arm)] for b in plan.blocks)
+    order = "".join("AB"[trial.arms.index(plan.point(b.points[0]).arm)] for b in trial.left)
     order = order if len(order) <= 24 else f"{order[:24]}…"
     typer.echo(f"A = {trial.arms[0] or 'base'}, B = {trial.arms[1] or 'base'} of {plan.recipe} on {trial.runner.name}")
     typer.echo(f"{starts} engine starts, at least {trial.gpu_hours:.2f} GPU-hours ({trial.ready_said}); order {order}")
@@ -94,6 +94,7 @@ def _run(trial: Trial) -> int | None:
     from infx.cli.progress import narrator
     from infx.cli.signals import stop_signals
     from infx.compare.ab import early_stop, settled
+    from infx.results.load import known_digests
     from infx.run.context import Context
     from infx.run.events import SweepBegan
     from infx.run.lease import lease_folder, machine_lease
@@ -110,17 +111,18 @@ def _run(trial: Trial) -> int | None:
     holder = {"recipe": plan.recipe, "runner": runner.name}
     with (stop_signals() as stop, machine_lease(lease_folder(dict(os.environ)), holder, wanted=runner.exclusive),
           trial.open_store() as store, narrator(sys.stderr) as emit):
-        emit(SweepBegan(store.paths.root.name, str(store.paths.root), len(plan.points), len(plan.blocks)))
+        emit(SweepBegan(store.paths.root.name, str(store.paths.root), len(plan.points), len(trial.left)))
         context = Context(plan=plan, runner=runner, store=store, root=trial.root, environment=dict(os.environ),
-                          emit=emit, should_stop=stop)
-        outcome = sweep(context, early_stop(plan, enough, trial.before))
+                          emit=emit, should_stop=stop, digests=known_digests(store.paths.root))
+        outcome = sweep(context, early_stop(plan, enough, trial.left))
         trial.folder.append(store.paths.root)
     if outcome.stopped:
         return stop.exit_code
     return None if outcome.ok else 1
 
 
-def _conclude(trial: Trial) -> None:
+def _conclude(trial: Trial, *, cut: bool) -> None:
+    """The comparison as far as it has come, the drift, and what to type next."""
     from infx.cli.compare import print_comparison
     from infx.compare.ab import drifts
 
@@ -131,4 +133,6 @@ def _conclude(trial: Trial) -> None:
         for d in drifts(found.first, found.second, metric):
             typer.echo(f"drift {d.label} {d.metric}: {d.slope:+.2%} a start over {''.join(d.order)}")
     a, b = (arm or "base" for arm in trial.arms)
-    typer.echo(f"run       {run}\nnext:     infx compare {run}@{a} {run}@{b} --md\n          infx ab --resume {run}")
+    typer.echo(f"run       {run}\nnext:     infx compare {run}@{a} {run}@{b} --md")
+    if cut:
+        typer.echo(f"          infx ab --resume {run}")

@@ -16,9 +16,9 @@ from infx.cli.sweep_request import commit_of
 from infx.compare.ab import (
     READY_GUESS_S,
     Sight,
-    finished_rounds,
     gpu_hours,
     interleave,
+    left_of,
     repeats_for_budget,
     repeats_of,
     schedule_of,
@@ -31,9 +31,10 @@ from infx.plan.load import plans_for
 from infx.results.index import list_runs
 from infx.results.load import LoadedRun, load_run
 from infx.results.store import RunStore, new_run_id
+from infx.run.launch import check_program
 from infx.run.sweep import admit
 from infx.run.workload import with_corpora
-from infx.schema.plan import Plan
+from infx.schema.plan import Block, Plan
 from infx.schema.result import Run, Status
 from infx.schema.runner import Runner
 from infx.schema.version import CLIENT, RUN_FORMAT, __version__
@@ -61,7 +62,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Trial:
-    """An A/B that can start: ``arms`` are (A, B), None the base; ``before`` blocks are done already."""
+    """An A/B that can start: ``arms`` are (A, B), None the base; ``left`` is what is still to be measured."""
 
     plan: Plan
     runner: Runner
@@ -73,7 +74,7 @@ class Trial:
     options: Options
     open_store: Callable[[], RunStore]
     root: Path
-    before: int = 0
+    left: list[Block]
     folder: list[Path] = field(default_factory=list)
 
     def compared(self, run: Path) -> Comparison:
@@ -101,6 +102,7 @@ def trial(asked: Asked, cwd: Path) -> Trial:
     if len(plans) != 1:
         raise UsageError(f"an A/B is of one recipe; {asked.key!r} names {len(plans)}")
     admit(plans[0], runner)
+    check_program(runner, root)
     plan = with_corpora(plans[0], runner, root, os.environ)
     ready, said = _ready(asked.out, plan.recipe)
     repeats = asked.repeats or REPEATS
@@ -114,32 +116,39 @@ def trial(asked: Asked, cwd: Path) -> Trial:
         client_host=socket.gethostname(), stands_in=runner.stands_in, quick=plan.quick, unofficial=plan.unofficial,
         command=["infx", *sys.argv[1:]],
     )
-    return _trial(made, runner, desk, (ready, said), partial(RunStore.create, asked.out, run, made), root)
+    return _trial(made, made.blocks, runner, desk, (ready, said), partial(RunStore.create, asked.out, run, made), root)
 
 
 def _resumed(asked: Asked, desk: Desk, root: Path) -> Trial:
     assert asked.resume is not None
-    if asked.key or asked.repeats or asked.budget or asked.only:
+    if asked.key or asked.arm or asked.repeats or asked.budget or asked.only or asked.quick:
         raise UsageError("a resumed A/B keeps its plan; give --resume alone")
     loaded = desk.load(str(asked.resume))
+    where = str(asked.resume)
     if repeats_of(loaded.plan) < 2:
-        raise InputError("this run is no A/B", where=str(asked.resume), hint="infx sweep --resume goes on with it")
-    runner = get_runner(find_tree(desk.cwd), asked.runner or loaded.run.runner)
+        raise InputError("this run is no A/B", where=where, hint="infx sweep --resume goes on with it")
+    if asked.runner not in (None, loaded.run.runner):
+        raise UsageError(f"this run was made with the runner {loaded.run.runner!r}, not {asked.runner!r}", where=where,
+                         hint="leave --runner out, or start a new A/B")
+    left = left_of(loaded.plan, {s.id: s.block for s in loaded.starts.values()}, _measured(loaded))
+    if not left:
+        raise InputError("this A/B lacks nothing", where=where, hint=f"compare its arms with `infx compare {where}`")
+    runner = get_runner(find_tree(desk.cwd), loaded.run.runner)
     admit(loaded.plan, runner)
-    made = _trial(loaded.plan, runner, desk, _ready(asked.resume.parent, loaded.run.recipe),
-                  partial(RunStore.open, asked.resume), root)
-    return replace(made, before=len(finished_rounds(loaded.plan, {s.id: s.block for s in loaded.starts.values()},
-                                                    _measured(loaded))))
+    check_program(runner, root)
+    return _trial(loaded.plan, left, runner, desk, _ready(asked.resume.parent, loaded.run.recipe),
+                  partial(RunStore.open, loaded.path), root)
 
 
-def _trial(plan: Plan, runner: Runner, desk: Desk, ready: tuple[float, str], open_store: Callable[[], RunStore],
-           root: Path) -> Trial:
+def _trial(plan: Plan, left: list[Block], runner: Runner, desk: Desk, ready: tuple[float, str],
+           open_store: Callable[[], RunStore], root: Path) -> Trial:
     arms = tuple(dict.fromkeys(point.arm for point in plan.points))
     options = desk.options((), ())
     facts = {key: replace(fact, simulated=runner.stands_in) for key, fact in planned_facts(plan, arms[1]).items()}
     return Trial(plan=plan, runner=runner, arms=(arms[0], arms[1]), repeats=repeats_of(plan),
-                 gpu_hours=gpu_hours(plan, ready[0]), ready_said=ready[1],
-                 sights=sights(plan, options.floor_of, facts), options=options, open_store=open_store, root=root)
+                 gpu_hours=gpu_hours(plan, ready[0], left), ready_said=ready[1],
+                 sights=sights(plan, options.floor_of, facts), options=options, open_store=open_store, root=root,
+                 left=left)
 
 
 def _ready(runs: Path, recipe: str) -> tuple[float, str]:

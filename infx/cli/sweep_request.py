@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from infx.compare.ab import repeats_of
 from infx.errors import InputError, UsageError
 from infx.plan.load import plans_for
 from infx.plan.select import keep, one_block, only
@@ -145,6 +146,9 @@ def _resumed(asked: Request, tree: Tree, root: Path) -> Job:
     if name != loaded.run.runner:
         raise UsageError(f"this run was made with the runner {loaded.run.runner!r}, not {name!r}",
                          where=str(asked.resume), hint="leave --runner out, or start a new run")
+    if repeats_of(loaded.plan) > 1:
+        raise InputError("this run is an A/B: its points are measured in several starts", where=str(asked.resume),
+                         hint=f"infx ab --resume {asked.resume}")
     runner = get_runner(tree, name)
     retry = {Status.INTERRUPTED, Status.FAILED} if asked.retry_failed else {Status.INTERRUPTED}
     missing = missing_points(loaded, frozenset(retry))

@@ -71,39 +71,46 @@ def schedule_of(first: Side, second: Side) -> Callable[[str], tuple[int, ...]]:
 
 
 def early_stop(
-    plan: Plan, enough: Callable[[int], bool], before: int = 0
+    plan: Plan, enough: Callable[[int], bool], rest: Sequence[Block] | None = None
 ) -> Callable[[Sequence[object]], Block | None]:
     """A sweep's policy: the plan's blocks in order, until a look finds ``enough`` after n rounds.
 
-    ``enough(n)`` is asked at each scheduled look but the last, once its n starts of every block are done. ``before``
-    blocks were done by an earlier sweep of the same run.
+    ``enough(n)`` is asked at each scheduled look but the last, once its n starts of every block are done. ``rest``
+    is what an earlier sweep of the same run left (see ``left_of``).
     """
+    todo = list(plan.blocks) if rest is None else list(rest)
     repeats = repeats_of(plan)
     a_round = len(plan.blocks) // repeats
-    early = {n * a_round: n for n in looks(repeats)[:-1]}
+    place = {block.id: index for index, block in enumerate(plan.blocks)}
+    early = [(n * a_round, n) for n in looks(repeats)[:-1]]
 
     def next_block(done: Sequence[object]) -> Block | None:
-        count = before + len(done)
-        if count >= len(plan.blocks) or (count in early and enough(early[count])):
+        if len(done) >= len(todo):
             return None
-        return plan.blocks[count]
+        at = place[todo[len(done)].id]
+        before = place[todo[len(done) - 1].id] if done else -1
+        if any(before < mark <= at and enough(n) for mark, n in early):
+            return None
+        return todo[len(done)]
 
     return next_block
 
 
-def finished_rounds(plan: Plan, block_of_start: Mapping[str, str], measured: Mapping[str, set[str]]) -> list[Block]:
-    """The plan's blocks, in order up to the first gap, that a start has measured whole.
+def left_of(plan: Plan, block_of_start: Mapping[str, str], measured: Mapping[str, set[str]]) -> list[Block]:
+    """The plan's blocks in order, each with the points that none of its starts has finished; whole ones left out.
 
-    ``block_of_start``: start id → block id; ``measured``: start id → keys of the points that it finished.
+    ``block_of_start``: start id → block id; ``measured``: start id → keys of the points that it finished. So an A/B
+    that was cut within a block goes on with the rest of that block, and measures no point of it twice.
     """
-    whole = {block_of_start[start] for start, keys in measured.items()
-             if any(b.id == block_of_start[start] and set(b.points) <= keys for b in plan.blocks)}
-    done = []
+    finished: dict[str, set[str]] = {}
+    for start, keys in measured.items():
+        finished.setdefault(block_of_start[start], set()).update(keys)
+    left = []
     for block in plan.blocks:
-        if block.id not in whole:
-            break
-        done.append(block)
-    return done
+        points = [key for key in block.points if key not in finished.get(block.id, ())]
+        if points:
+            left.append(block.model_copy(update={"points": points}))
+    return left
 
 
 def settled(comparison: Comparison) -> bool:
@@ -118,9 +125,10 @@ def block_seconds(plan: Plan, block: Block, ready_s: float = READY_GUESS_S) -> f
     return ready_s + sum(map(_window, visits)) + sum(min(_window(p), 300.0) for p in again)
 
 
-def gpu_hours(plan: Plan, ready_s: float = READY_GUESS_S) -> float:
-    """GPU-hours of all blocks, each holding its server's GPUs."""
-    return sum(plan.servers[b.server].parallel.gpus * block_seconds(plan, b, ready_s) for b in plan.blocks) / 3600.0
+def gpu_hours(plan: Plan, ready_s: float = READY_GUESS_S, blocks: Sequence[Block] | None = None) -> float:
+    """GPU-hours of ``blocks`` (all of the plan's), each holding its server's GPUs."""
+    return sum(plan.servers[b.server].parallel.gpus * block_seconds(plan, b, ready_s)
+               for b in (plan.blocks if blocks is None else blocks)) / 3600.0
 
 
 def repeats_for_budget(plan: Plan, hours: float, ready_s: float = READY_GUESS_S) -> int:

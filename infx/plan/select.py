@@ -47,10 +47,10 @@ def keep(plan: Plan, keys: set[str]) -> Plan:
 
 
 def one_block(plan: Plan, block_id: str) -> Plan:
-    """Keep one block. Raises UsageError when there is none of this id."""
+    """Keep one block, of an A/B that start alone. Raises UsageError when there is none of this id."""
     for block in plan.blocks:
         if block.id == block_id:
-            return keep(plan, set(block.points))
+            return keep(plan.model_copy(update={"blocks": [block]}), set(block.points))
     ids = [block.id for block in plan.blocks]
     raise UsageError(f"the plan of {plan.recipe} has no block {block_id!r}", allowed=", ".join(ids),
                      hint=did_you_mean(block_id, ids))

@@ -96,14 +96,34 @@ def test_it_stops_at_a_look_that_leaves_nothing_open_and_not_between(plan):
     assert run(lambda n: True) == 3
 
 
-def test_a_resumed_ab_goes_on_after_its_last_whole_block(plan):
+def test_a_resumed_ab_goes_on_within_the_block_that_was_cut(plan):
     made = ab.interleave(plan, 2)
     block_of = {f"s{i}": b.id for i, b in enumerate(made.blocks)}
     whole = {f"s{i}": set(b.points) for i, b in enumerate(made.blocks[:3])}
-    part = {**whole, "s3": {made.blocks[3].points[0]}, "s4": set(made.blocks[4].points)}
-    done = ab.finished_rounds(made, block_of, part)
-    assert [b.id for b in done] == [b.id for b in made.blocks[:3]]
-    assert ab.early_stop(made, lambda n: False, before=3)([]) == made.blocks[3]
+    left = ab.left_of(made, block_of, {**whole, "s3": {made.blocks[3].points[0]}})
+    assert [(b.id, b.points) for b in left] == [
+        (made.blocks[3].id, made.blocks[3].points[1:]), *((b.id, b.points) for b in made.blocks[4:])]
+    assert ab.early_stop(made, lambda n: False, left)([]) == left[0]
+    two_starts = {**whole, "s3": {made.blocks[3].points[0]}, "again": {made.blocks[3].points[1]}}
+    assert ab.left_of(made, {**block_of, "again": made.blocks[3].id}, two_starts)[0] == made.blocks[4]
+    assert ab.left_of(made, block_of, {s: set(made.blocks[i].points) for i, s in enumerate(block_of)}) == []
+
+
+def test_a_resumed_ab_is_looked_at_where_it_would_have_been(plan):
+    made = ab.interleave(plan, 6)
+
+    def asked(rest, enough=lambda n: False):
+        seen, done = [], []
+        policy = ab.early_stop(made, lambda n: seen.append(n) or enough(n), rest)
+        while (block := policy(done)) is not None:
+            done.append(block)
+        return seen, len(done)
+
+    assert asked(made.blocks[5:]) == ([3, 4], 19)
+    assert asked(made.blocks[12:]) == ([3, 4], 12), "it may have stopped at that very look"
+    assert asked(made.blocks[12:], lambda n: n == 3) == ([3], 0)
+    assert asked(made.blocks[17:]) == ([3, 4], 7)
+    assert asked([]) == ([], 0)
 
 
 def test_an_ab_run_folder_is_compared_by_arm_at_its_looks(plan, tmp_path):
