@@ -144,10 +144,10 @@ class _Run:
                 stage = self._step([worker.snapshot()], batches)
                 if self._entered(Stage.OPEN):
                     worker.open_ns = self.control.open_ns
-                    worker.monitor.mark()
+                    worker.mark()
                 if self._entered(Stage.DRAIN):
                     worker.close_ns = self.control.close_ns
-                    health = worker.monitor.report()
+                    health = worker.health()
                 if stage is Stage.DONE:
                     break
                 await asyncio.sleep(TICK_S)
@@ -156,7 +156,7 @@ class _Run:
             worker.monitor.unwatch_gc()
             await loading
         records = worker.records
-        return self._output([*batches, records.take()], [health or worker.monitor.report()], {0: records.texts},
+        return self._output([*batches, records.take()], [health or worker.health()], {0: records.texts},
                             [records.errors])  # fmt: skip
 
     def pooled(self, source: LaneSource, count: int) -> LoadOutput:

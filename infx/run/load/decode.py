@@ -43,10 +43,14 @@ class _Chunk(msgspec.Struct, gc=False):
     choices: list[_Choice] | None = None
     usage: _Usage | None = None
     error: Any = None
+
+
+class _Bare(msgspec.Struct, gc=False):
     object: Any = None
 
 
 _decode = msgspec.json.Decoder(_Chunk).decode
+_decode_bare = msgspec.json.Decoder(_Bare).decode
 _DONE = b"[DONE]"
 _ABORTED = ("abort", "error")
 
@@ -98,6 +102,8 @@ class Response:
             except msgspec.MsgspecError:
                 self._unreadable(payload)
                 continue
+            if not chunk.choices and _decode_bare(payload).object == "error":
+                self._failed(payload.decode("utf-8", "replace"))
             if not self._event(chunk, ns) and not self.first_ns and not chunk.error:
                 self.empty_first += 1
         self.events += len(payloads)
@@ -112,7 +118,7 @@ class Response:
 
     def _event(self, chunk: _Chunk, ns: int) -> bool:
         """Account for one event; True when it carries tokens."""
-        if chunk.error is not None or chunk.object == "error":
+        if chunk.error is not None:
             self._failed(str(chunk.error))
         visible = answer = False
         choices = chunk.choices or ()

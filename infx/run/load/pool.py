@@ -176,10 +176,10 @@ async def _work(pipe: Connection) -> None:
     def told(message: tuple[Any, ...]) -> None:
         if message[0] == "open":
             worker.open_ns = message[1]
-            worker.monitor.mark()
+            worker.mark()
         elif message[0] == "close":
             worker.close_ns = message[1]
-            health.append(worker.monitor.report())
+            health.append(worker.health())
         else:
             worker.stop()
 
@@ -201,7 +201,7 @@ async def _work(pipe: Connection) -> None:
         report = (worker.snapshot(), worker.records.take() if len(worker.records) else None)
         # In a thread: a parent that is busy for a moment must not hold the streams up.
         await loop.run_in_executor(None, pipe.send, ("report", report))
-    pipe.send(("health", health[0] if health else worker.monitor.report()))
+    pipe.send(("health", health[0] if health else worker.health()))
     error = loading.exception()
     if error is not None:
         pipe.send(("error", error))

@@ -47,7 +47,7 @@ class Connection(asyncio.Protocol):
         self._exchange: Exchange | None = None
         self._reads: list[tuple[int, bytes]] = []
         self._queued = False
-        self._complete = self._keep_alive = self._broken = False
+        self._complete = self._keep_alive = self._broken = self._good = False
         self._until_close = True
         self._headers_complete = False
         self._error_body = b""
@@ -158,9 +158,10 @@ class Connection(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         self._headers_complete = True
+        self._good = self._parser.get_status_code() == 200
 
     def on_body(self, data: bytes) -> None:
-        if self._parser.get_status_code() == 200:
+        if self._good:
             self._broken = not self._exchange.body(self._now, data)
         elif len(self._error_body) < 500:
             self._error_body += data

@@ -16,7 +16,7 @@ from infx.measure.columns import Outcome
 from infx.run.load.arrivals import arrival_times
 from infx.run.load.decode import Response
 from infx.run.load.encode import PIECE, Encoder
-from infx.run.load.health import LAG_INTERVAL_S, Monitor
+from infx.run.load.health import LAG_INTERVAL_S, Monitor, WorkerHealth
 from infx.run.load.protocol import Connection
 from infx.run.load.records import Records
 from infx.run.load.spec import LoadSpec
@@ -66,13 +66,11 @@ class Flight:
         self.data = b""
 
     def body(self, ns: int, data: bytes) -> bool:
-        response, worker = self.response, self.worker
-        self.data = b""  # no second sending any more; prompts of agents are megabytes
-        before = response.count
+        if not self.reads:
+            self.data = b""  # no second sending any more; prompts of agents are megabytes
         self.reads += 1
-        worker.monitor.events += response.read(ns, data)
-        worker.state.tokens += response.count - before
-        return not response.error
+        self.response.read(ns, data)
+        return not self.response.error
 
     def ended(self, ns: int, status: int, failure: Outcome | None, reusable: bool) -> None:
         self.worker.exchange_ended(self, ns, status, failure, reusable)
@@ -96,6 +94,7 @@ class Worker:
         self._prepare = getattr(source, "prepare", None)
         self._idle: list[Connection] = []
         self._flights: set[Flight] = set()
+        self._ended_tokens = self._ended_events = 0
         self._pending: dict[int, int] = dict.fromkeys(self.lanes, 0)  # lane → requests in flight or due
         self._begun_main: set[int] = set()
         self._ended_once: set[int] = set()
@@ -134,7 +133,7 @@ class Worker:
             raise self._crashed
 
     def _crash(self, _: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
-        """A fault in a callback of ours (or of the workload) must end the load, not stall a lane."""
+        """A fault in a callback of ours or of the workload ends the load; it must not stall a lane."""
         error = context.get("exception")
         if self._crashed is None:
             self._crashed = error if isinstance(error, BaseException) else LoadError(str(context.get("message")))
@@ -146,6 +145,7 @@ class Worker:
 
     def snapshot(self) -> Snapshot:
         """The present state; ``outstanding`` counts measured requests (sent in the window) still in flight."""
+        self._tally()
         self.state.at_ns = perf_counter_ns()
         self.state.in_flight = len(self._flights)
         self.state.outstanding = sum(1 for flight in self._flights if self._measured(flight))
@@ -153,6 +153,20 @@ class Worker:
         self.state.lanes_ready = len(self._ready)
         self.state.lanes_live = sum(1 for count in self._pending.values() if count) if self._begun else len(self.lanes)
         return self.state
+
+    def mark(self) -> None:
+        """Begin the stretch of time that ``health`` describes."""
+        self._tally()
+        self.monitor.mark()
+
+    def health(self) -> WorkerHealth:
+        self._tally()
+        return self.monitor.report()
+
+    def _tally(self) -> None:
+        """Add up what ended and what is in flight, now that it is asked for: not at every read."""
+        self.state.tokens = self._ended_tokens + sum(flight.response.count for flight in self._flights)
+        self.monitor.events = self._ended_events + sum(flight.response.events for flight in self._flights)
 
     def _measured(self, flight: Flight) -> bool:
         sent = flight.sent_ns or flight.started_ns
@@ -301,11 +315,9 @@ class Worker:
         flight.sent_ns = connection.send(flight.data, flight)
         if connection.uses == 1:
             flight.data = b""  # only a used connection can turn out to have been closed
-        request = flight.request
-        if request.phase is Phase.MAIN and self.open_ns <= flight.sent_ns < self.close_ns:
-            self.state.measured_started += 1
+        self.state.measured_started += self._measured(flight)
         if self._prepare is not None:
-            self._loop.call_later(0.001, self._prepare, request.lane, request)
+            self._loop.call_later(0.001, self._prepare, flight.request.lane, flight.request)
 
     # -- receiving ---------------------------------------------------------------------------------------
 
@@ -331,11 +343,10 @@ class Worker:
             self._draining = False
 
     def _work_off(self, reads: int) -> None:
-        queue = self._queue
-        while queue and reads > 0:
-            done = queue.popleft().process()
-            reads -= done
-            self.monitor.reads += done
+        queue, left = self._queue, reads
+        while queue and left > 0:
+            left -= queue.popleft().process()
+        self.monitor.reads += reads - left
         self.state.last_byte_ns = perf_counter_ns()
 
     def exchange_ended(self, flight: Flight, ns: int, status: int, failure: Outcome | None, reusable: bool) -> None:
@@ -351,19 +362,20 @@ class Worker:
             return
         if reusable and not self._stopping:
             self._idle.append(connection)
-        message = f"HTTP {status}: {connection.error_body}" if failure and status not in (0, 200) else ""
-        self._end(flight, ns, status, failure, message)
+        told = failure and status not in (0, 200)
+        self._end(flight, ns, status, failure, f"HTTP {status}: {connection.error_body}" if told else "")
 
     def _end(self, flight: Flight, ns: int, status: int, failure: Outcome | None, message: str) -> None:
         self._flights.discard(flight)
         request, state = flight.request, self.state
-        measured = self._measured(flight)
+        self._ended_tokens += flight.response.count
+        self._ended_events += flight.response.events
         outcome = self.records.add(
             request, flight.response, scheduled_ns=flight.scheduled_ns, sent_ns=flight.sent_ns, end_ns=ns,
             status=status, reads=flight.reads, reconnects=flight.reconnects, failure=failure, message=message,
         )  # fmt: skip
         state.ended += 1
-        state.measured_ended += measured and outcome is Outcome.OK
+        state.measured_ended += outcome is Outcome.OK and self._measured(flight)
         lane = request.lane
         self._pending[lane] -= 1
         extra = 0.0
