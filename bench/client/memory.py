@@ -1,68 +1,89 @@
-"""Peak memory of the parent for 100,000 requests of 200 reads: batches in, table, summary, file.
+"""Peak memory of all client processes for 100,000 requests of 200 reads over real loopback, from load to file.
 
-    python bench/client/memory.py [--requests 100000] [--reads 200]
+    python bench/client/memory.py [--requests 100000] [--osl 200] [--concurrency 500] [--tick-ms 10]
 
-The batches are those that load workers hand over (a worker itself holds a tenth of a second of them); they are made
-here without a network, so that the peak is that of the client alone.
+The null server (infx.run.selfbench.null_server, a process of its own that is not counted) answers; as many load
+workers as a sweep would start share the lanes. The resident memory of this process and of its workers is summed ten
+times a second (pages that they share count in each). After the load: table, summary, file, as at the end of a point.
 """
 
 from __future__ import annotations
 
 import argparse
-import resource
+import os
 import sys
+import threading
 import time
 from pathlib import Path
 
-import numpy as np
+HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]
+sys.path[:0] = [str(HERE), str(ROOT)]
+os.environ["PYTHONPATH"] = str(HERE)  # load workers unpickle Counted
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+from counted import Counted  # noqa: E402
 
-from infx.measure.columns import COLUMNS, CountSource, Outcome  # noqa: E402
 from infx.measure.summary import summarise  # noqa: E402
-from infx.measure.table import RequestTable  # noqa: E402
 from infx.measure.window import Span  # noqa: E402
-
-BATCH = 1000
-
-
-def batch(first: int, reads: int) -> dict[str, bytes]:
-    """One batch of ``BATCH`` requests, one a millisecond, 5 ms a token."""
-    sent = (np.arange(first, first + BATCH, dtype=np.int64) + 1) * 1_000_000
-    times = sent[:, None] + 20_000_000 + 5_000_000 * np.arange(reads, dtype=np.int64)
-    values = {"outcome": Outcome.OK, "scheduled_ns": sent, "sent_ns": sent, "first_ns": times[:, 0],
-              "answer_ns": times[:, 0], "last_ns": times[:, -1], "end_ns": times[:, -1], "prompt_sent": 8192,
-              "prompt_usage": 8192, "output_asked": reads, "output_tokens": reads, "first_tokens": 1,
-              "count_source": CountSource.USAGE_PER_READ}  # fmt: skip
-    made = {name: np.broadcast_to(np.asarray(values.get(name, 0), dtype=code), BATCH).tobytes()
-            for name, code in COLUMNS.items()}  # fmt: skip
-    made["read_ns"] = times.tobytes()
-    made["read_tokens"] = np.ones(BATCH * reads, dtype=np.int32).tobytes()
-    made["read_counts"] = np.full(BATCH, reads, dtype=np.int32).tobytes()
-    return made
+from infx.run.load.client import run_load, workers_for  # noqa: E402
+from infx.run.load.spec import LoadSpec, WindowRule  # noqa: E402
+from infx.run.selfbench.bench import null_server  # noqa: E402
+from infx.workload.random import TokenIds  # noqa: E402
 
 
-def peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+class MemoryWatch(threading.Thread):
+    """The peak of the sum of the resident memory of this process and of its children, the null server left out."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.left_out = set(children())
+        self.peak = 0
+        self.ended = threading.Event()
+
+    def run(self) -> None:
+        while not self.ended.wait(0.1):
+            found = [resident(pid) for pid in (os.getpid(), *(set(children()) - self.left_out))]
+            self.peak = max(self.peak, sum(found))
+
+    def so_far(self) -> str:
+        return f"peak of all processes {self.peak / 2**20:.0f} MB, now {resident(os.getpid()) / 2**20:.0f} MB here"
+
+
+def children() -> list[int]:
+    tasks = Path("/proc/self/task").iterdir()
+    return [int(word) for task in tasks for word in (task / "children").read_text().split()]
+
+
+def resident(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--requests", type=int, default=100_000)
-    parser.add_argument("--reads", type=int, default=200)
+    for name, default in (("requests", 100_000), ("osl", 200), ("concurrency", 500)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--tick-ms", type=float, default=10.0)
     options = parser.parse_args()
-    before = peak()
-    batches = [batch(first, options.reads) for first in range(0, options.requests, BATCH)]
-    print(f"imports {before:.0f} MB; all batches held {peak():.0f} MB")
-    table = RequestTable.from_batches(batches)
-    batches.clear()
-    print(f"table of {len(table):,} requests, {len(table.read_ns):,} reads: peak {peak():.0f} MB")
-    began = time.perf_counter()
-    summarise(table, Span(1, int(table["end_ns"].max())), gpus=1, concurrency=1000)
-    print(f"summarised in {time.perf_counter() - began:.1f} s: peak {peak():.0f} MB")
-    began = time.perf_counter()
-    size = len(table.to_bytes())
-    print(f"file of {size / 1e6:.0f} MB in {time.perf_counter() - began:.1f} s: peak {peak():.0f} MB")
+    source = Counted(TokenIds(30_000), 128, options.osl, seed=1, salt="memory", spread=False)
+    source.share = -(-options.requests // options.concurrency)
+    with null_server("--tick-ms", str(options.tick_ms), "--first-ms", str(options.tick_ms)) as url:
+        watch = MemoryWatch()
+        watch.start()
+        began = time.perf_counter()
+        output = run_load(LoadSpec(url, "null", options.concurrency, WindowRule(duration_s=36_000)), source)
+        table = output.table
+        took, workers = time.perf_counter() - began, workers_for(options.concurrency)
+        print(f"{int(table.ok.sum()):,} of {len(table):,} requests, {len(table.read_ns):,} reads, {workers} workers, "
+              f"{took:.0f} s: {watch.so_far()}", flush=True)  # fmt: skip
+        print("workers' own peaks: " + ", ".join(f"{one.max_rss_bytes / 2**20:.0f} MB" for one in output.health))
+        summarise(table, Span(1, int(table["end_ns"].max())), gpus=1, concurrency=options.concurrency)
+        print(f"summarised: {watch.so_far()}", flush=True)
+        size = len(table.to_bytes())
+        print(f"file of {size / 1e6:.0f} MB: {watch.so_far()}", flush=True)
+        watch.ended.set()
 
 
 if __name__ == "__main__":

@@ -99,6 +99,7 @@ class Line:
     usual_rmse: float
     usual_bias: float
     usual_seconds: float
+    truth: float
 
 
 def calibrate(concurrency: int, seeds: int, ratio: float, target: float) -> Line:
@@ -127,7 +128,7 @@ def calibrate(concurrency: int, seeds: int, ratio: float, target: float) -> Line
     off = wall[:, 0] / truth - 1
     return Line(concurrency, held / seeds, held_tpot / seeds, float(np.mean(cycles)), float(np.mean(errors)),
                 float(np.sqrt(np.mean(np.square(errors)))), float(np.mean(errors_tpot)), float(np.mean(seconds)),
-                float(np.sqrt(np.mean(off**2))), float(off.mean()), float(wall[:, 1].mean()))  # fmt: skip
+                float(np.sqrt(np.mean(off**2))), float(off.mean()), float(wall[:, 1].mean()), truth)  # fmt: skip
 
 
 def main() -> None:
