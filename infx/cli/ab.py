@@ -124,14 +124,9 @@ def _run(trial: Trial) -> int | None:
 def _conclude(trial: Trial, *, cut: bool) -> None:
     """The comparison as far as it has come, the drift, and what to type next."""
     from infx.cli.compare import print_comparison
-    from infx.compare.ab import drifts
-
     run = trial.folder[-1]
     found: Comparison = trial.compared(run)
     print_comparison(found, as_json=False, md=False)
-    for metric in found.options.metrics[:1]:
-        for d in drifts(found.first, found.second, metric):
-            typer.echo(f"drift {d.label} {d.metric}: {d.slope:+.2%} a start over {''.join(d.order)}")
     a, b = (arm or "base" for arm in trial.arms)
     typer.echo(f"run       {run}\nnext:     infx compare {run}@{a} {run}@{b} --md")
     if cut:

@@ -63,26 +63,22 @@ def print_comparison(found: Comparison, *, as_json: bool, md: bool) -> None:
     import json
     import sys
 
-    from infx.compare.coverage import coverage
-    from infx.compare.frontier import figures
+    from infx.compare.beside import beside
     from infx.compare.markdown import as_data, figure_sentence, markdown
 
-    curves, covered = figures(found), coverage(found.first, found.second)
+    extra = beside(found)
     if as_json:
-        typer.echo(json.dumps(as_data(found, curves, covered), indent=1, ensure_ascii=False))
+        typer.echo(json.dumps(as_data(found, extra), indent=1, ensure_ascii=False))
         return
     if md:
-        typer.echo(markdown(found, curves, covered), nl=False)
+        typer.echo(markdown(found, extra), nl=False)
         return
     if sys.stdout.isatty():
         _terminal(found)
     else:
         typer.echo(_text(found))
-    for curve in curves:
-        typer.echo(figure_sentence(curve))
-    for item in covered:
-        if item.narrower or item.added:
-            typer.echo(f"coverage, {item.sentence()}")
+    for line in [*map(figure_sentence, extra.figures), *extra.sentences()]:
+        typer.echo(line)
 
 
 def _rows(found: Comparison) -> list[tuple[str, str, str, str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ import numpy as np
 from infx.compare.sides import Facts, Side
 from infx.compare.verdict import DEFAULT_METRICS, Comparison, Verdict
 from infx.errors import UsageError
+from infx.measure.stats.distributions import t_quantile
 from infx.measure.stats.power import Question, smallest_gain, starts_for_gain, starts_for_margin
 from infx.measure.stats.sequential import looks
 from infx.measure.stats.starts import Spread
@@ -189,16 +191,35 @@ def _sight(metric: str, sd: float, stored: bool, repeats: int, cells: int, gain:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """How a metric moved from start to start in the order they were made: relative slope a start, arms together."""
+    """How a metric moved from start to start in the order they were made, arms together.
+
+    ``slope`` is relative, a start; ``interval`` its 95 % interval (None where no start is left to tell); ``order``
+    the arms by launch, A the first side.
+    """
 
     label: str
     metric: str
     slope: float
+    interval: tuple[float, float] | None
     order: tuple[str, ...]
+
+    def sentence(self) -> str:
+        """``drift tp2/c4 itl-p50: +0.10% a start [−0.20%, +0.40%] over ABBA``."""
+        ends = f" [{self.interval[0]:+.2%}, {self.interval[1]:+.2%}]" if self.interval else ""
+        return f"drift {self.label} {self.metric}: {self.slope:+.2%} a start{ends} over {''.join(self.order)}"
+
+
+def is_ab(first: Side, second: Side) -> bool:
+    """Whether the sides are the two arms of one interleaved run."""
+    runs = {m.run for side in (first, second) for found in side.points.values() for m in found}
+    return len(runs) == 1 and any(schedule_of(first, second)(label) for label in first.points)
 
 
 def drifts(first: Side, second: Side, metric: str) -> list[Drift]:
-    """The drift of a metric by point, after each arm's own mean is taken out; points with four starts or more."""
+    """The drift of a metric by point: least squares of its logarithm on place in the order, each arm at its own level.
+
+    Only points with four starts or more, all values positive.
+    """
     found = []
     for label in first.points:
         arms = [[m for m in side.good(label) if m.values.get(metric) and (m.values[metric].value or 0) > 0]
@@ -207,11 +228,16 @@ def drifts(first: Side, second: Side, metric: str) -> list[Drift]:
             continue
         rows = sorted(((m.launched, m.start, float(np.log(m.values[metric].value)), index)
                        for index, arm in enumerate(arms) for m in arm))
-        means = [np.mean([row[2] for row in rows if row[3] == index]) for index in (0, 1)]
-        rest = np.array([row[2] - means[row[3]] for row in rows])
-        at = np.arange(len(rows)) - (len(rows) - 1) / 2
-        order = tuple("AB"[row[3]] for row in rows)
-        found.append(Drift(label, metric, float(np.expm1(at @ rest / (at @ at))), order))
+        arm = np.array([row[3] for row in rows])
+        design = np.column_stack([arm == 0, arm == 1, np.arange(len(rows))]).astype(float)
+        logs = np.array([row[2] for row in rows])
+        fitted, *_ = np.linalg.lstsq(design, logs, rcond=None)
+        df = len(rows) - 3
+        error = float(((logs - design @ fitted) ** 2).sum() / df) * np.linalg.pinv(design.T @ design)[2, 2]
+        half = t_quantile(0.975, df) * math.sqrt(error)
+        ends = tuple(math.expm1(float(fitted[2]) + way * half) for way in (-1, 1))
+        found.append(Drift(label, metric, math.expm1(float(fitted[2])), (ends[0], ends[1]),
+                           tuple("AB"[row[3]] for row in rows)))
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from infx.compare.coverage import Coverage
+from infx.compare.beside import Beside
 from infx.compare.estimate import Estimate
 from infx.compare.frontier import CurveFigure
 from infx.compare.verdict import Cell, Comparison, Verdict
@@ -13,6 +13,7 @@ from infx.schema.metrics import METRICS
 from infx.schema.result import Reason
 
 MINUS = "−"
+NOTHING = Beside()
 
 
 def change_text(improvement: float | None) -> str:
@@ -43,14 +44,13 @@ def interval_text(e: Estimate) -> str:
     return f"[{change_text(ends[0])}, {change_text(ends[1])}]" if ends else "–"
 
 
-def markdown(comparison: Comparison, figures: Sequence[CurveFigure] = (), covered: Sequence[Coverage] = ()) -> str:
+def markdown(comparison: Comparison, beside: Beside = NOTHING) -> str:
     """The whole comparison: what qualifies it, a table a layout, the curve figure, what is lost, and the reasons."""
     parts = [f"**{comparison.first.name} → {comparison.second.name}** (a positive percentage is an improvement)\n"]
     parts += [f"> {note.message}\n" for note in comparison.notes]
     parts += [_table(curve.curve, curve.cells, comparison.options.metrics) for curve in comparison.curves]
-    parts += [f"- {figure_sentence(figure)}\n" for figure in figures]
-    lost = [c for c in covered if c.narrower or c.added]
-    parts += [f"- coverage, {c.sentence()}\n" for c in lost]
+    parts += [f"- {figure_sentence(figure)}\n" for figure in beside.figures]
+    parts += [f"- {sentence}\n" for sentence in beside.sentences()]
     parts.append(_details(comparison))
     return "\n".join(parts)
 
@@ -118,8 +118,7 @@ def _messages(reasons: Iterable[Reason]) -> str:
     return "; ".join(reason.message for reason in reasons)
 
 
-def as_data(comparison: Comparison, figures: Sequence[CurveFigure] = (), covered: Sequence[Coverage] = ()
-            ) -> dict[str, Any]:
+def as_data(comparison: Comparison, beside: Beside = NOTHING) -> dict[str, Any]:
     """The comparison as JSON data: every cell with values by start, interval, p-values, verdict and reasons."""
     return {
         "first": comparison.first.name, "second": comparison.second.name,
@@ -129,9 +128,13 @@ def as_data(comparison: Comparison, figures: Sequence[CurveFigure] = (), covered
         "figures": [{"curve": f.curve, "x": f.x, "y": f.y, "verdict": str(f.verdict), "change": f.change,
                      "interval": list(f.interval) if f.interval else None, "points": list(f.points),
                      "range": None if f.change is None else [f.low, f.high],
-                     "reasons": [_reason(r) for r in f.reasons]} for f in figures],
+                     "reasons": [_reason(r) for r in f.reasons]} for f in beside.figures],
         "coverage": [{"curve": c.curve, "kept": list(c.kept), "missing": list(c.missing), "added": list(c.added),
-                      "bad": list(c.bad), "narrower": c.narrower} for c in covered],
+                      "bad": list(c.bad), "narrower": c.narrower} for c in beside.coverage],
+        "rungs": [{"curve": r.curve, "side": r.side, "kind": r.kind, "points": list(r.labels)} for r in beside.rungs],
+        "drift": [{"point": d.label, "metric": d.metric, "slope": d.slope,
+                   "interval": list(d.interval) if d.interval else None, "order": "".join(d.order)}
+                  for d in beside.drifts],
     }
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from infx.compare.beside import Beside, beside, rungs
 from infx.compare.coverage import coverage
 from infx.compare.frontier import area, figures, indistinguishable, saturated
 from infx.compare.markdown import change_text, markdown
@@ -113,6 +114,34 @@ def test_noise_aware_neighbours_and_saturation():
     assert saturated([10.0, 20.0, 20.2, 26.0, 25.0]) == [2, 4]
 
 
+def test_a_comparison_names_rungs_that_say_nothing_new(make):
+    def side(name, spread):
+        rates = {4: (100.0, 900.0), 8: (60.0, 2000.0), 16: (30.0, 2600.0), 32: (29.8, 2610.0)}
+        return make.side(name, *(make.measured(f"{name}:{i}", c, launched=float(i), figures={
+            "interactivity-median": x * (1 + spread * sign), "output-throughput-per-gpu": y * (1 + spread * sign)})
+            for c, (x, y) in rates.items() for i, sign in enumerate((-1, 1))))
+
+    loud = rungs(compare(side("a", 0.01), side("b", 0.01)))
+    assert [(r.side, r.kind, r.labels) for r in loud] == [
+        ("a", "indistinguishable", ("tp2/c16", "tp2/c32")), ("a", "saturated", ("tp2/c32",)),
+        ("b", "indistinguishable", ("tp2/c16", "tp2/c32")), ("b", "saturated", ("tp2/c32",))]
+    assert loud[0].sentence() == ("a: tp2/c16 and tp2/c32 are closer to each other than noise in Output throughput per "
+                                  "GPU and Interactivity, median")
+    assert [r.kind for r in rungs(compare(side("a", 0.0005), side("b", 0.0005)))] == ["saturated"] * 2
+
+
+def test_drift_stands_beside_the_arms_of_one_run_alone(make):
+    def arm(name, places):
+        return make.side(name, *(make.measured(f"r:{at}", figures={"itl-p50": 10 * 1.01**at}, launched=float(at))
+                                 for at in places), planned_starts={"tp2/c4": 2})
+
+    together = beside(compare(arm("a", (0, 3)), arm("b", (1, 2)), Options(metrics=("itl-p50",))))
+    assert [d.sentence() for d in together.drifts] == [
+        "drift tp2/c4 itl-p50: +1.00% a start [+1.00%, +1.00%] over ABBA"]
+    apart = make.side("c", *(make.measured(f"s:{at}", figures={"itl-p50": 10.0 + at}) for at in (1, 2)))
+    assert beside(compare(arm("a", (0, 3)), apart, Options(metrics=("itl-p50",)))).drifts == ()
+
+
 def test_a_narrower_run_is_named_with_its_points(make):  # P44
     rng = np.random.default_rng(1)
     old = make.drawn("old", rng, 1, points=(1, 2, 4, 8))
@@ -151,7 +180,7 @@ def test_markdown_literally(make):
     a = make.side("r1", make.measured("r1:1", figures={"itl-p50": 8.33}))
     b = make.side("r2", make.measured("r2:1", figures={"itl-p50": 5.94}),
                   make.measured("r2:1", 8, figures={"itl-p50": 7.1}))
-    text = markdown(compare(a, b, Options(metrics=("itl-p50",))), covered=coverage(b, a))
+    text = markdown(compare(a, b, Options(metrics=("itl-p50",))), Beside(coverage=tuple(coverage(b, a))))
     assert text == """**r1 → r2** (a positive percentage is an improvement)
 
 | tp2 | ITL, median (ms) |
