@@ -98,6 +98,12 @@ class RemoteError(InfxError):
     exit_code = 12
 
 
+class RefusedError(InfxError):
+    """A reuse or a sign-off is refused; every reason is listed."""
+
+    exit_code = 13
+
+
 class InterruptedSweep(InfxError):
     """The user or the system asked to stop; what was finished is kept."""
 

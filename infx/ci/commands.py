@@ -1,4 +1,4 @@
-"""Owns what comments ask of CI: `/reuse-sweep-run [RUN]`, `/use RUN`; who may say it; which workflow run it means. Pure.
+"""Owns what comments ask of CI: `/reuse-sweep-run [RUN]`, `/use RUN`; who may say it; which run is meant. Pure.
 
 Comments and runs are read from the code host's own payloads. Edited comments never count: the host does not say who
 edited them.

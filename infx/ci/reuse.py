@@ -12,7 +12,7 @@ from infx.results.load import LoadedRun
 from infx.schema.image import Pin, parse_image
 from infx.schema.plan import Plan, Point
 from infx.schema.result import PointResult, Start, Status
-from infx.schema.version import CLIENT
+from infx.schema.version import CLIENT, __version__
 
 CLEARED: dict[str, str] = {
     "no-run": "name a run, or sweep",
@@ -34,6 +34,16 @@ CLEARED: dict[str, str] = {
     "digest-differs": "pin the digest in the recipe and sweep again",
     "version-unproven": "sweep an engine that answers /version",
     "evals-missing": "run the evals that were asked for",
+    "not-accepted": "somebody with write access posts the command in a new comment",
+    "other-workflow": "name a run of sweep.yml",
+    "other-event": "name a sweep that a pull request's label started",
+    "other-repository": "a fork's run does not count: push the reviewed commit to a branch here and sweep",
+    "other-commit": "name a sweep of a commit that the pull request has; after a force-push sweep again",
+    "not-finished": "wait until it ends",
+    "not-green": "mend what failed and sweep, or pin the run by its number to have its points judged one by one",
+    "nothing-measured": "name the run that measured; skipped jobs measure nothing",
+    "artefact-missing": "sweep again: artefacts expire, and jobs that were cut leave none",
+    "artefact-altered": "sweep again; what cannot be verified is not used",
 }
 """Code of a refusal → how to clear it."""
 
@@ -76,6 +86,7 @@ class Reuse:
 def judge(
     wanted: Sequence[Plan], runs: Sequence[LoadedRun], *, harness: Callable[[str], str],
     digests: Mapping[str, str] | None = None, evals: Sequence[str] = (), client: str = CLIENT,
+    version: str = __version__,
 ) -> Reuse:
     """Whether ``runs`` measured every point of ``wanted`` as it would be measured now.
 
@@ -89,7 +100,7 @@ def judge(
     if points and not mine:
         refusals.append(Refusal("no-run", "runs", f"none is of {', '.join(sorted(used))}"))
     for run in mine:
-        refusals += _run(run, harness, client)
+        refusals += _run(run, harness, client, version)
     chosen: dict[str, tuple[LoadedRun, PointResult]] = {}
     for key, point in points.items():
         found = [(run, result) for run in mine if (result := run.chosen(key)) is not None]
@@ -106,7 +117,7 @@ def judge(
     return Reuse(covered, tuple(dict.fromkeys(refusals)), tuple(notes))
 
 
-def _run(run: LoadedRun, harness: Callable[[str], str], client: str) -> Iterator[Refusal]:
+def _run(run: LoadedRun, harness: Callable[[str], str], client: str, version: str) -> Iterator[Refusal]:
     """What speaks against a whole run."""
     where, facts = run.run.id, run.run
     if any(start.simulated for start in run.starts.values()):
@@ -127,6 +138,8 @@ def _run(run: LoadedRun, harness: Callable[[str], str], client: str) -> Iterator
         yield Refusal("harness-dirty", where, f"files differed from commit {commit[:12]} when it ran")
     elif why := harness(commit):
         yield Refusal("harness-differs", where, why)
+    if facts.harness_version != version:
+        yield Refusal("harness-differs", where, f"infx {facts.harness_version} measured, this is {version}")
     versions = sorted({facts.client_version, *(result.client_version for result in run.results)} - {client})
     if versions:
         yield Refusal("client-differs", where, f"load client {', '.join(versions)}, now {client}")

@@ -30,7 +30,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "noise": ("infx.cli.noise", "Keep the noise floor of repeated runs, for single runs to be judged by."),
     "selfbench": ("infx.cli.selfbench", "Find the rate at which this machine's load client would be the limit."),
     "changelog": ("infx.cli.changelog", "Append results to the changelog and check it."),
-    "ci": ("infx.cli.ci", "Plan the sweeps that pull requests ask for."),
+    "ci": ("infx.cli.ci", "Plan, reuse, propose and sign off the sweeps of pull requests."),
 }
 """Command → (module, help line). A module has ``command`` (a function) or ``app`` (a Typer with subcommands)."""
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from infx.cli.ci_inputs import origin
+from infx.cli.ci_reuse import results, reuse
 from infx.cli.options import AsJson
 
 if TYPE_CHECKING:
@@ -26,9 +27,12 @@ if TYPE_CHECKING:
     from infx.sources.tree import Tree
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None,
-                  help="Plan the sweeps that pull requests ask for.")
+                  help="Plan the sweeps that pull requests ask for; judge, propose and sign off what they measured.")
 
-Event = Annotated[Path, typer.Option("--event", metavar="FILE", help="The pull_request event's payload, as JSON.")]
+Event = Annotated[Path | None, typer.Option("--event", metavar="FILE", show_default=False,
+                                            help="The pull_request event's payload, as JSON.")]
+Label = Annotated[list[str] | None, typer.Option("--label", metavar="NAME", show_default=False,
+                                                 help="Without an event: plan as if this label were on; repeatable.")]
 Base = Annotated[str, typer.Option("--base", metavar="REF", help="The trunk.")]
 Head = Annotated[str, typer.Option("--head", metavar="REF", help="The pull request's head commit.")]
 Shards = Annotated[int, typer.Option("--shards", help="Cut each block into up to so many parts: more starts, less wall "
@@ -42,23 +46,30 @@ Outputs = Annotated[Path | None, typer.Option("--github-output", metavar="FILE",
                                               help="Append the matrices as outputs of a workflow's step.")]
 
 
-@app.callback()
-def root() -> None:
-    """Keep ``plan`` a subcommand although it is the only one."""
+for _command in (reuse, results):
+    app.command()(_command)
 
 
 @app.command()
-def plan(event: Event, base: Base, head: Head, shards: Shards = 1, startup_s: Startup = 900, repository: Repo = None,
-         out: PlanOut = None, github_output: Outputs = None, as_json: AsJson = False) -> None:
+def plan(base: Base, head: Head, event: Event = None, label: Label = None, shards: Shards = 1,
+         startup_s: Startup = 900, repository: Repo = None, out: PlanOut = None, github_output: Outputs = None,
+         as_json: AsJson = False) -> None:
     """Say which engine starts the labels of a pull request ask for, and what they will cost. Runs nothing."""
     from infx.changelog.driver import Repository
     from infx.ci.labels import asked
+    from infx.errors import UsageError
 
+    if (event is None) == (not label):
+        raise UsageError("give either --event or --label", hint="in a workflow: --event \"$GITHUB_EVENT_PATH\"")
     clone = Repository(Path.cwd())
-    pull = _event(event, repository or os.environ.get("GITHUB_REPOSITORY") or _origin(clone))
-    commit = _head(clone, head, pull)
-    ask = asked(pull.labels, clone.git("log", "-1", "--format=%B", commit).stdout.decode("utf-8", "replace"))
-    made = _sweep(clone, base, commit, _idle(ask, pull), shards, startup_s)
+    if event is None:
+        commit, ask = clone.commit(head), asked(label or [])
+    else:
+        pull = _event(event, repository or os.environ.get("GITHUB_REPOSITORY") or origin(clone))
+        commit = _head(clone, head, pull)
+        said = clone.git("log", "-1", "--format=%B", commit).stdout.decode("utf-8", "replace")
+        ask = _idle(asked(pull.labels, said), pull)
+    made = _sweep(clone, base, commit, ask, shards, startup_s)
     jobs = [*([made.canary] if made.canary else []), *made.jobs]
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
@@ -86,13 +97,6 @@ def _event(path: Path, repository: str | None) -> PullEvent:
         raise InputError(f"the event is of {pull.repository}, but this is {repository}", where=str(path),
                          hint="plan in a clone of the event's repository, or say --repository OWNER/NAME")
     return pull
-
-
-def _origin(clone: Repository) -> str | None:
-    """OWNER/NAME of the remote ``origin`` where its URL has that form."""
-    url = clone.git("config", "--get", "remote.origin.url").stdout.decode().strip().removesuffix(".git")
-    match = re.fullmatch(r"(?:https?://|ssh://|git@)[^/:\s]+(?::\d+)?[/:]([^/\s]+/[^/\s]+)", url)
-    return match[1] if match else None
 
 
 def _head(clone: Repository, head: str, pull: PullEvent) -> str:

@@ -3,85 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 
 import pytest
 
-from tests.fakes.repository import Repository
+from tests.fakes.pull_world import ENTRY, KEY, LOG, RECIPE, make_world
 
-KEY = "dsv41flash-fp4-mi355x-vllm-agentic-dspark"
-RECIPE = f"recipes/dsv41flash/{KEY}.yaml"
-LOG = "perf-changelog.yaml"
-OLD, NEW = "ac9126e58aa7bbab1856ba6593ba4d5003fea516", "7d0b4e57aac4c4323225b0eee9ae960ce75ffffe"
-IDENTITY = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_AUTHOR_NAME": "A",
-            "GIT_AUTHOR_EMAIL": "a@example.org", "GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@example.org"}
-ENTRY = """- kind: change
-  config-keys: [{key}]
-  description: [Mono decode kernels.]
-  pr-link: https://github.com/org/name/pull/7
-{more}"""
 LADDER = "  - {tp: 2, concurrency: {from: 1, to: 64}}\n"
 LOWEST = ["base-tp2", "base-tp4"]
 
 
-class World(Repository):
-    """The repository, its git, and the events of its pull request."""
-
-    def git(self, *words: str) -> str:
-        done = subprocess.run(["git", *words], cwd=self.root, env={**os.environ, **IDENTITY}, capture_output=True,
-                              text=True, timeout=60)
-        assert done.returncode == 0, done.stderr
-        return done.stdout.strip()
-
-    def commit(self, message: str = "change") -> str:
-        self.git("add", "-A")
-        self.git("commit", "-q", "--allow-empty", "-m", message)
-        return self.git("rev-parse", "HEAD")
-
-    def branch(self, name: str, files: dict[str, str], message: str = "change") -> str:
-        self.git("checkout", "-q", "-b", name, "main")
-        for path, text in files.items():
-            self.write(path, text)
-        return self.commit(message)
-
-    def event(self, sha: str, *labels: str, action: str = "synchronize", label: str | None = None,
-              fork: str | None = "org/name") -> str:
-        value = {
-            "action": action, "repository": {"full_name": "org/name"},
-            "pull_request": {"number": 7, "labels": [{"name": name} for name in labels],
-                             "head": {"ref": "mono", "sha": sha, "repo": fork and {"full_name": fork}},
-                             "base": {"ref": "main"}}}
-        if label:
-            value["label"] = {"name": label}
-        (self.root / "event.json").write_text(json.dumps(value))
-        return "event.json"
-
-    def plan(self, sha: str, *labels: str, more: tuple[str, ...] = (), **event) -> subprocess.CompletedProcess[str]:
-        return self.infx("ci", "plan", "--event", self.event(sha, *labels, **event), "--base", "main", "--head", sha,
-                         "--repository", "org/name", *more)
-
-    def json(self, sha: str, *labels: str, more: tuple[str, ...] = (), **event) -> dict:
-        done = self.plan(sha, *labels, more=("--json", *more), **event)
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
-
-
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    made = World(tmp_path_factory.mktemp("ci"))
-    (made.root / "recipes/bad.yaml").unlink()
-    made.new = (made.root / RECIPE).read_text()
-    dropped = ("VLLM_ROCM_MONO_DECODE: \"1\"", "VLLM_ROCM_QUICK_REDUCE_QUANTIZATION: INT4")
-    kept = [line for line in made.new.split("\narms:")[0].split("\n") if not any(name in line for name in dropped)]
-    made.old = "\n".join([*kept, ""]).replace(NEW, OLD).replace("tokens: 16384", "tokens: 8192")
-    made.write(RECIPE, made.old)
-    made.write(LOG, "# The changelog.\n")
-    made.write(".gitignore", "event.json\nplans/\nout.txt\n")
-    made.git("init", "-q", "-b", "main")
-    made.commit()
-    made.seed = made.branch("mono", {RECIPE: made.new, LOG: "# The changelog.\n" + ENTRY.format(key=KEY, more="")})
-    return made
+    return make_world(tmp_path_factory.mktemp("ci"))
 
 
 def blocks(matrix: dict) -> list[tuple[str, list[str]]]:
@@ -202,3 +135,16 @@ def test_a_skipping_head_commit_and_a_claim_that_names_an_arm(world):
     assert "arms before change too" in made["notes"][0]
     sha = world.commit("Reword\n\n[skip-sweep]")
     assert "the head commit says [skip-sweep]" in world.plan(sha, "sweep-enabled").stdout
+
+
+def test_a_plan_without_an_event_is_of_the_labels_that_are_named(world):
+    def plan(*words):
+        return world.infx("ci", "plan", "--base", "main", "--head", world.seed, *words)
+
+    made = plan("--label", "full-sweep-enabled-no-canary", "--json")
+    assert json.loads(made.stdout)["estimate"]["points"] == 14
+    typo = plan("--label", "full-sweep")
+    assert typo.returncode == 3 and "'full-sweep' is no label of a sweep" in typo.stderr
+    for words in ([], ["--label", "sweep-enabled", "--event", world.event(world.seed)]):
+        refused = plan(*words)
+        assert refused.returncode == 2 and "give either --event or --label" in refused.stderr

@@ -52,6 +52,7 @@ def test_two_runs_of_parts_stand_for_the_whole(tmp_path):
     ({"run_changes": {"harness_commit": None}}, "harness-unknown"),
     ({"run_changes": {"harness_commit": "abc1234+"}}, "harness-dirty"),
     ({"run_changes": {"harness_commit": "def5678"}}, "harness-differs"),
+    ({"run_changes": {"harness_version": "0.0.9"}}, "harness-differs"),
     ({"run_changes": {"client_version": "c0"}}, "client-differs"),
 ])
 def test_what_disqualifies_a_run(tmp_path, more, code):
