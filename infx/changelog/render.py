@@ -41,8 +41,8 @@ def _change(entry: Change) -> list[str]:
 def _claim(claim: Expect) -> str:
     facts = {"points": quoted(claim.points), "metric": word(claim.metric), "verdict": word(claim.verdict)}
     facts |= {name: word(value) for name, value in (("arm", claim.arm), ("against", claim.against)) if value}
-    if claim.margin is not None:
-        facts["margin"] = number(claim.margin)
+    sizes = (("margin", claim.margin), ("by", claim.by), ("within", claim.within))
+    facts |= {name: number(value) for name, value in sizes if value is not None}
     return flow(facts)
 
 

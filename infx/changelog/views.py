@@ -30,7 +30,7 @@ def as_text(record: Record) -> Iterator[str]:
     if isinstance(record.entry, Change):
         for claim in record.entry.expect:
             against = f" against {claim.against}" if claim.against else ""
-            yield f"    expects {claim.metric} {claim.verdict} at {claim.points}{against}"
+            yield f"    expects {claim.sentence()}{against}"
     if record.retracted:
         yield f"    RETRACTED: {record.retracted.reason}"
 

@@ -2,11 +2,13 @@
 
 A claim is one statement about all points and metrics that it selects. It is met when each of them, taken alone, is
 proven at the level (an intersection-union test, which needs no correction). It is refuted when one of them is proven
-to be otherwise after Holm's correction over the claim. Anything else leaves it unproven.
+to be otherwise after Holm's correction over the claim. Anything else leaves it unproven. A claimed size is a bound, or
+a range where the claim says within what.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -43,7 +45,7 @@ class Judged:
 
     def sentence(self) -> str:
         """``met: tp=2, c<=8 itl-p50 better (…)``."""
-        return f"{self.outcome}: {self.claim.points} {self.claim.metric} {self.claim.verdict} ({self.message})"
+        return f"{self.outcome}: {self.claim.sentence()} ({self.message})"
 
 
 def judge(
@@ -68,15 +70,15 @@ def judge(
     level = _level(labels, first, second, level)
     seen = evidence([m for side in (first, second) for label in labels for m in side.points.get(label, ())], hash_of)
     estimates = {name: cell for name, cell in cells.items() if isinstance(cell, Estimate)}
-    against = _contrary(claim.verdict, list(estimates.values()))
+    against = _contrary(claim, list(estimates.values()))
     contrary = [name for name, p in zip(estimates, against, strict=True) if p <= level]
     if contrary:
         message = "; ".join(f"{name} {_figure(estimates[name])}" for name in contrary)
         return Judged(claim, Outcome.REFUTED, f"proven otherwise: {message}", tuple(cells), seen)
     reasons = [f"{name}: {_why(cell)}" for name, cell in cells.items() if isinstance(cell, Cell)]
     reasons += [f"{label}: not measured" for label in lost]
-    reasons += [f"{name}: {_figure(e)}, {_doubt(e)}" for name, e in estimates.items()
-                if not _proof(claim.verdict, e) <= level]
+    reasons += [f"{name}: {_figure(e)}, {_doubt(e, claim.by is not None)}" for name, e in estimates.items()
+                if not _proof(claim, e) <= level]
     if reasons:
         return Judged(claim, Outcome.UNPROVEN, "; ".join(reasons), tuple(cells), seen)
     return Judged(claim, Outcome.MET, "; ".join(f"{n} {_figure(e)}" for n, e in estimates.items()), tuple(cells), seen)
@@ -136,24 +138,53 @@ def _names(claim: Expect, label: str) -> bool:
     return claim.selects({**axes_of(layout), "c": int(rung)})
 
 
-def _proof(verdict: str, e: Estimate) -> float:
+def _proof(claim: Expect, e: Estimate) -> float:
     """p against the claim's opposite, for this cell alone: two-sided for better and worse."""
-    room = e.room()
-    if verdict == "same":
-        return p_equivalent(e.diff, *room) if room else 1.0
-    return min(1.0, 2.0 * _tail(e, verdict))
+    if claim.by is not None:
+        low, high = _sized(claim, e)
+        return 2.0 * low if claim.within is None else max(low, high)
+    if claim.verdict == "same":
+        return _equal(e)
+    return min(1.0, 2.0 * _tail(e, claim.verdict))
 
 
-def _contrary(verdict: str, estimates: Sequence[Estimate]) -> np.ndarray:
-    """Corrected p-values of "the claim may hold in this cell": a gain is denied by a loss and by equality."""
+def _contrary(claim: Expect, estimates: Sequence[Estimate]) -> np.ndarray:
+    """Corrected p-values of "the claim may hold in this cell": a gain is denied by a loss and by equality.
+
+    A gain of some size is denied by a smaller one; with `within` by a larger one, too.
+    """
     if not estimates:
         return np.empty(0)
-    if verdict == "same":
+    if claim.by is not None:
+        sides = np.array([_sized(claim, e, otherwise=True) for e in estimates])
+        return holm(np.minimum(1.0, 2.0 * (sides[:, 0] if claim.within is None else sides.min(axis=1))))
+    if claim.verdict == "same":
         return holm(np.array([_beyond(e) for e in estimates]))
-    other = "worse" if verdict == "better" else "better"
+    other = "worse" if claim.verdict == "better" else "better"
     loss = np.array([2.0 * _tail(e, other) for e in estimates])
-    equal = np.array([_proof("same", e) for e in estimates])
+    equal = np.array([_equal(e) for e in estimates])
     return holm(np.minimum(1.0, 2.0 * np.minimum(loss, equal)))
+
+
+def _sized(claim: Expect, e: Estimate, *, otherwise: bool = False) -> tuple[float, float]:
+    """One-sided p of "below the claimed size" and "above it"; ``otherwise`` of "not below" and "not above".
+
+    Where nothing bounds the cell, or its values have no ratio, all are 1.
+    """
+    assert claim.by is not None
+    if e.scale != "ratio" or e.diff.df <= 0 or not e.diff.se > 0:
+        return 1.0, 1.0
+    way = e.sign * (1 if claim.verdict == "better" else -1)
+    ends = [claim.by - (claim.within or 0.0), claim.by + (claim.within or 0.0)]
+    low, high = (way * math.log1p(way * size) if way * size > -1 else math.inf for size in ends)
+    gaps = ((way * e.diff.value - low) / e.diff.se, (high - way * e.diff.value) / e.diff.se)
+    below, above = (float(t_tail(-gap if otherwise else gap, e.diff.df)) for gap in gaps)
+    return below, above
+
+
+def _equal(e: Estimate) -> float:
+    room = e.room()
+    return p_equivalent(e.diff, *room) if room else 1.0
 
 
 def _tail(e: Estimate, verdict: str) -> float:
@@ -182,11 +213,13 @@ def _figure(e: Estimate) -> str:
     return f"{e.improvement:+.1%}{half}"
 
 
-def _doubt(e: Estimate) -> str:
+def _doubt(e: Estimate, sized: bool) -> str:
     if e.diff.df <= 0:
         return "one start a side and no stored noise floor"
     if not e.diff.se > 0:
         return "no spread between starts"
+    if sized and e.scale != "ratio":
+        return "no ratio: not all values are positive"
     return "not proven at this number of starts"
 
 

@@ -84,6 +84,25 @@ class Expect(Strict):
         default=None, description="Arm to compare with; null: the latest results entry before this change.")
     margin: float | None = Field(
         default=None, gt=0, lt=1, description="Relative equivalence margin, 0.02 for 2 %; null: the metric's own.")
+    by: float | None = Field(
+        default=None, gt=0, lt=10, description="Size of the gain or loss, 0.05 for 5 %: at least that much; null: any.")
+    within: float | None = Field(
+        default=None, gt=0, lt=1, description="With `by`: that size, give or take this much (0.01 for 1 % points).")
+
+    @model_validator(mode="after")
+    def sizes_belong_to_gains_and_losses(self) -> Expect:
+        if self.by is not None and self.verdict == "same":
+            raise ValueError("`by` says how much better or worse; `same` has a `margin`")
+        if self.within is not None and self.by is None:
+            raise ValueError("`within` needs `by`, the size that it is about")
+        return self
+
+    def sentence(self) -> str:
+        """``c<=8 itl-p50 better by 5.0% ± 1.0%``."""
+        size = "" if self.by is None else f" by at least {self.by:.1%}"
+        if self.by is not None and self.within is not None:
+            size = f" by {self.by:.1%} ± {self.within:.1%}"
+        return f"{self.points} {self.metric} {self.verdict}{size}"
 
     def selects(self, axes: Mapping[str, int]) -> bool:
         """Whether the claim is about the point with these axes (tp, pp, dp, ep, c)."""

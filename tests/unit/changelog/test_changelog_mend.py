@@ -124,7 +124,7 @@ def test_show_filters_by_recipe_and_tells_retractions():
     chosen = about(records, "dsv41")
     assert [record.span.index for record in chosen] == [1, 3]
     assert list(as_text(chosen[0])) == [
-        f"{split(first).ids[1]}  change   dsv*  XXX", "    words", "    expects itl-p50 better at c<=8 against no-mono",
+        f"{split(first).ids[1]}  change   dsv*  XXX", "    words", "    expects c<=8 itl-p50 better against no-mono",
         "    RETRACTED: wrong image"]
     assert as_data(chosen[0])["retracted"] == "wrong image"
 

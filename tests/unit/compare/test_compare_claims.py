@@ -117,3 +117,49 @@ def test_equality_of_many_points_is_not_refuted_by_the_worst_of_them(make):
     a, b = make.drawn("a", rng, 4, **kinds), make.drawn("b", rng, 4, effect=0.021, **kinds)
     assert min(_beyond(open_cell(label, "itl-p50", a, b, Options())) for label in a.points) < 0.05
     assert judge(claim(verdict="same"), a, b).outcome is Outcome.UNPROVEN
+
+
+def measured_gain(make, metric, gain, half):
+    """Five starts a side whose difference is ``gain`` (relative, an improvement) with a 95 % interval of ± ``half``."""
+    log = np.log1p(gain) if metric == "output-throughput" else np.log1p(-gain)
+    sd = half / 2.306 / np.sqrt(2 / 5)  # t(0.975, 8) = 2.306
+    spread = sd * np.array([-1.0, 1.0, -1.0, 1.0, 0.0]) / np.std([-1, 1, -1, 1, 0], ddof=1)
+    return [make.side(n, *(make.measured(f"{n}:{i}", 32, 4, figures={metric: 100 * float(np.exp(s + at))})
+                           for i, s in enumerate(spread))) for n, at in (("a", 0.0), ("b", log))]
+
+
+@pytest.mark.parametrize(("sizes", "outcome"), [
+    ({"by": 0.05}, "unproven"), ({"by": 0.05, "within": 0.01}, "unproven"), ({"by": 0.02}, "met"),
+    ({"by": 0.07}, "refuted"), ({"by": 0.04, "within": 0.02}, "met"), ({"by": 0.08, "within": 0.02}, "refuted"),
+    ({"by": 0.01, "within": 0.01}, "refuted"), ({}, "met"), ({"by": 0.01}, "met"),
+])
+@pytest.mark.parametrize("metric", ["output-throughput", "itl-p50"])
+def test_a_typed_size_meets_the_artefacts(make, metric, sizes, outcome):  # P58: "+5.0 %" against +4.1 ± 1.5 %
+    sides = measured_gain(make, metric, 0.041, 0.015)
+    found = judge(claim("tp=4, c=32", metric, **sizes), *sides)
+    assert found.outcome == outcome, found.message
+    assert "+4.1% ± 1." in found.message
+
+
+def test_the_size_of_a_loss(make):
+    sides = measured_gain(make, "itl-p50", -0.041, 0.015)
+    assert judge(claim(verdict="worse", by=0.02), *sides).outcome is Outcome.MET
+    assert judge(claim(verdict="worse", by=0.07), *sides).outcome is Outcome.REFUTED
+    assert judge(claim(verdict="better", by=0.01), *sides).outcome is Outcome.REFUTED
+    rate = measured_gain(make, "output-throughput", -0.041, 0.015)
+    assert judge(claim(metric="output-throughput", verdict="worse", by=0.04, within=0.02), *rate).outcome is Outcome.MET
+
+
+def test_sizes_stand_in_sentences_and_need_a_direction():
+    assert claim("c=4", by=0.05).sentence() == "c=4 itl-p50 better by at least 5.0%"
+    assert claim("c=4", by=0.05, within=0.01).sentence() == "c=4 itl-p50 better by 5.0% ± 1.0%"
+    assert claim("c=4").sentence() == "c=4 itl-p50 better"
+    with pytest.raises(ValueError, match="`by` says how much better or worse"):
+        claim(verdict="same", by=0.05)
+    with pytest.raises(ValueError, match="`within` needs `by`"):
+        claim(within=0.05)
+
+
+def test_one_start_a_side_proves_no_size(make):
+    a, b = (make.drawn(n, np.random.default_rng(i), 1, effect=-0.3 * i) for i, n in enumerate("ab"))
+    assert judge(claim(by=0.05), a, b).outcome is Outcome.UNPROVEN
