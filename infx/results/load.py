@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from pydantic import ValidationError
+from pydantic_core import from_json, to_json
 
 from infx.errors import ResultsError
 from infx.results.layout import RESULT_FILES, START_FILES, RunPaths, is_temporary
@@ -176,11 +177,11 @@ def _placed(
 def _thinned(raw: bytes, metrics: Collection[str]) -> bytes:
     """A result's text without the values that nobody asked for; what is no result stays as it is."""
     try:
-        content = json.loads(raw)
+        content = from_json(raw)
         for visit in content["visits"]:
             for part in ("metrics", "engine"):
                 visit[part] = {name: value for name, value in visit[part].items() if name in metrics}
-        return json.dumps(content).encode()
+        return to_json(content, inf_nan_mode="constants")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return raw
 
