@@ -21,6 +21,8 @@ def command(
     arm: Annotated[str | None, typer.Option("--arm", metavar="NAME", show_default=False,
                                             help="The baseline arm, A.")] = None,
     against: Annotated[str, typer.Option("--against", metavar="NAME", help="The arm that is judged, B.")] = "base",
+    aa: Annotated[bool, typer.Option("--aa", help="In place of --arm: the recipe against itself, for its noise floor.")
+                  ] = False,
     repeats: Annotated[int | None, typer.Option("--repeats", metavar="N", show_default=False,
                                                 help="Engine starts an arm and layout at most; default 6.")] = None,
     budget: Annotated[float | None, typer.Option("--budget", metavar="H", show_default=False,
@@ -38,7 +40,7 @@ def command(
     """Compare two arms on one machine: starts in ABBA order, stopped early when every verdict stands."""
     from infx.cli.ab_request import Asked, trial
 
-    asked = Asked(key=key, arm=arm, against=against, repeats=repeats, budget=budget, only=tuple(only or ()),
+    asked = Asked(key=key, arm=arm, against=against, aa=aa, repeats=repeats, budget=budget, only=tuple(only or ()),
                   runner=runner_name, quick=quick, resume=resume, out=out)
     made = trial(asked, Path.cwd())
     _announce(made)

@@ -23,6 +23,7 @@ from infx.compare.ab import (
     repeats_of,
     schedule_of,
     sights,
+    twinned,
 )
 from infx.compare.sides import planned_facts, side_of
 from infx.compare.verdict import Comparison, Options, compare
@@ -51,6 +52,7 @@ class Asked:
     key: str | None
     arm: str | None
     against: str
+    aa: bool
     repeats: int | None
     budget: float | None
     only: tuple[str, ...]
@@ -91,19 +93,23 @@ def trial(asked: Asked, cwd: Path) -> Trial:
     desk = Desk(cwd, asked.out, None, None, "repeats")
     if asked.resume is not None:
         return _resumed(asked, desk, root)
-    if asked.key is None or asked.arm is None or asked.runner is None:
+    if asked.key is None or (asked.arm is None and not asked.aa) or asked.runner is None:
         raise UsageError("say what to compare and where", allowed="infx ab KEY --arm NAME --runner NAME")
     if asked.repeats is not None and asked.budget is not None:
         raise UsageError("--repeats and --budget exclude each other")
+    if asked.aa and (asked.arm is not None or asked.against != "base"):
+        raise UsageError("--aa compares the recipe with itself; it takes neither --arm nor --against")
     if asked.arm == asked.against:
-        raise UsageError(f"A and B are both {asked.arm!r}", hint="for a noise floor sweep twice and `infx noise add`")
+        raise UsageError(f"A and B are both {asked.arm!r}", hint="--aa compares a recipe with itself")
     runner = get_runner(tree, asked.runner)
-    plans = plans_for(tree, [asked.key], only=asked.only, arms=(asked.arm, asked.against), quick=asked.quick)
+    arms = () if asked.arm is None else (asked.arm, asked.against)
+    plans = plans_for(tree, [asked.key], only=asked.only, arms=arms, quick=asked.quick)
     if len(plans) != 1:
         raise UsageError(f"an A/B is of one recipe; {asked.key!r} names {len(plans)}")
     admit(plans[0], runner)
     check_program(runner, root)
     plan = with_corpora(plans[0], runner, root, os.environ)
+    plan = twinned(plan) if asked.aa else plan
     ready, said = _ready(asked.out, plan.recipe)
     repeats = asked.repeats or REPEATS
     if asked.budget is not None:
@@ -121,7 +127,7 @@ def trial(asked: Asked, cwd: Path) -> Trial:
 
 def _resumed(asked: Asked, desk: Desk, root: Path) -> Trial:
     assert asked.resume is not None
-    if asked.key or asked.arm or asked.repeats or asked.budget or asked.only or asked.quick:
+    if asked.key or asked.arm or asked.aa or asked.repeats or asked.budget or asked.only or asked.quick:
         raise UsageError("a resumed A/B keeps its plan; give --resume alone")
     loaded = desk.load(str(asked.resume))
     where = str(asked.resume)

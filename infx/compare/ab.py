@@ -53,6 +53,25 @@ def interleave(plan: Plan, repeats: int) -> Plan:
     return plan.model_copy(update={"blocks": blocks})
 
 
+TWIN = "again"
+"""The arm of an A/A: the recipe once more, nothing changed."""
+
+
+def twinned(plan: Plan) -> Plan:
+    """``plan`` (one arm) with a second arm that is the same in every declared fact, for an A/A; that arm comes first.
+
+    Points keep their fingerprints and servers. UsageError when the plan has arms.
+    """
+    if any(point.arm is not None for point in plan.points):
+        raise UsageError("an A/A is of a recipe without its arms", where=plan.recipe)
+    head = f"{plan.recipe}@{TWIN}"
+    twins = {p.key: p.model_copy(update={"key": f"{head}/{p.key.partition('/')[2]}", "arm": TWIN})
+             for p in plan.points}
+    blocks = [b.model_copy(update={"id": f"{TWIN}-{b.id}", "points": [twins[key].key for key in b.points]})
+              for b in plan.blocks]
+    return plan.model_copy(update={"points": [*twins.values(), *plan.points], "blocks": [*blocks, *plan.blocks]})
+
+
 def repeats_of(plan: Plan) -> int:
     """In how many starts the plan measures each point (the least over points)."""
     counts = dict.fromkeys((point.key for point in plan.points), 0)

@@ -51,6 +51,17 @@ def test_plans_that_are_no_ab_are_refused(plan):
         ab.interleave(folders.plan(), 3)
 
 
+def test_an_aa_is_the_recipe_twice(plan):
+    alone = folders.plan(tps=(2,), concurrencies=(1, 8))
+    made = ab.interleave(ab.twinned(alone), 2)
+    assert [b.id for b in made.blocks] == ["again-b-s-base-tp2-r1", "b-s-base-tp2-r1", "b-s-base-tp2-r2",
+                                           "again-b-s-base-tp2-r2"]
+    pairs = [(made.point(f"{made.recipe}@again/tp2/{c}"), made.point(f"{made.recipe}/tp2/{c}")) for c in ("c1", "c8")]
+    assert all(a.fingerprint == b.fingerprint and a.server == b.server and a.arm == "again" for a, b in pairs)
+    with pytest.raises(UsageError, match="without its arms"):
+        ab.twinned(plan)
+
+
 def test_a_linear_drift_falls_on_both_arms(plan):
     """With an even number of rounds both arms of a layout stand at the same mean place."""
     blocks = [b for b in ab.interleave(plan, 4).blocks if "tp2" in b.id]
