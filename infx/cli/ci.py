@@ -11,20 +11,15 @@ import typer
 
 from infx.cli.ci_inputs import origin
 from infx.cli.ci_reuse import results, reuse
+from infx.cli.ci_review import checklist, comment, signoff
 from infx.cli.options import AsJson
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from infx.changelog.coverage import Recipes
     from infx.changelog.driver import Repository
     from infx.ci.estimate import Span
     from infx.ci.event import PullEvent
     from infx.ci.labels import Ask
     from infx.ci.plan import Job, Sweep
-    from infx.schema.changelog import Change
-    from infx.schema.plan import Plan
-    from infx.sources.tree import Tree
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None,
                   help="Plan the sweeps that pull requests ask for; judge, propose and sign off what they measured.")
@@ -46,7 +41,7 @@ Outputs = Annotated[Path | None, typer.Option("--github-output", metavar="FILE",
                                               help="Append the matrices as outputs of a workflow's step.")]
 
 
-for _command in (reuse, results):
+for _command in (reuse, results, checklist, signoff, comment):
     app.command()(_command)
 
 
@@ -130,73 +125,14 @@ def _idle(ask: Ask, pull: PullEvent) -> Ask:
 
 def _sweep(clone: Repository, base: str, head: str, ask: Ask, shards: int, startup_s: float) -> Sweep:
     """Check the changelog, then plan what its new entries select."""
-    from infx.changelog.trees import recipes_of
-    from infx.ci.plan import sweep, wanted
-    from infx.plan.load import plans_for
-    from infx.sources.recipes import recipe_paths
-    from infx.sources.tree import GitTree
+    from infx.ci.plan import sweep
+    from infx.cli.ci_branch import branch_of, runner_of, wanted_plans
 
     if ask.points == "none":
         return sweep(ask, [], lambda _: "", shards=shards, startup_s=startup_s)
-    fork, trunk = clone.base(base, head, clone.bytes_at(head))
-    tree = GitTree(clone.top, head)
-    recipes = recipes_of(GitTree(clone.top, fork) if fork else None, tree)
-    unreadable = [key for key in recipe_paths(tree) if key not in recipes.head]
-    if unreadable:
-        plans_for(tree, unreadable)
-    wants, notes = wanted(_changes(clone, head, trunk, recipes), recipes)
-    plans = [(one, want.added) for want in wants
-             for one in plans_for(tree, [want.recipe], arms=list(dict.fromkeys(["base", *want.arms])))]
-    if not wants:
-        notes.append("no new change entry asks for a measurement")
-    return sweep(ask, plans, _runner_of(tree), shards=shards, startup_s=startup_s, notes=notes)
-
-
-def _changes(clone: Repository, head: str, trunk: bytes, recipes: Recipes) -> list[Change]:
-    """The branch's own change entries. Raises ChangelogError with every finding of the gate."""
-    from infx.changelog.entries import ledger
-    from infx.changelog.gate import check
-    from infx.changelog.spans import split
-    from infx.errors import ChangelogError
-    from infx.findings import errors
-    from infx.schema.changelog import Change
-
-    data = clone.bytes_at(head)
-    bad = errors(check(data, trunk, recipes=recipes))
-    if bad:
-        lines = "\n".join(f"  {item}" for item in bad)
-        raise ChangelogError(f"the changelog does not say what this branch changes\n{lines}", where=clone.path,
-                             hint="see the same with `infx changelog check --base REF`")
-    fresh = ledger(data, clone.path)[len(split(trunk).spans):]
-    return [item.entry for item in fresh if isinstance(item.entry, Change) and item.retracted is None]
-
-
-def _runner_of(tree: Tree) -> Callable[[Plan], str]:
-    """Names the first profile, by name, that serves a plan's label and may sweep it."""
-    from infx.errors import RunnerError
-    from infx.run.sweep import admit
-    from infx.sources.runners import get_runner, runner_paths
-
-    profiles = [get_runner(tree, name) for name in runner_paths(tree)]
-    measuring = [profile for profile in profiles if not profile.stands_in and profile.launch != "endpoint"]
-
-    def choose(plan: Plan) -> str:
-        serving = [profile for profile in measuring if profile.serves == "any" or plan.label in profile.serves]
-        if not serving:
-            raise RunnerError(f"no runner profile serves the label {plan.label!r} of {plan.recipe}",
-                              where="runners/", hint="add the label to a profile's `serves`")
-        refusal = None
-        for profile in serving:
-            try:
-                admit(plan, profile)
-            except RunnerError as error:
-                refusal = refusal or error
-            else:
-                return profile.name
-        assert refusal is not None
-        raise refusal
-
-    return choose
+    branch = branch_of(clone, base, head)
+    plans, notes = wanted_plans(branch)
+    return sweep(ask, plans, runner_of(branch.tree), shards=shards, startup_s=startup_s, notes=notes)
 
 
 def _file(job: Job) -> str:

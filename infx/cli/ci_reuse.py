@@ -92,10 +92,11 @@ def judged(wanted: list[Plan], loaded: list[LoadedRun], head: str, digests: list
     from infx.ci.reuse import judge
     from infx.cli.ci_inputs import clone_here, harness
 
-    return judge(wanted, loaded, harness=harness(clone_here(), head), digests=_digests(digests))
+    return judge(wanted, loaded, harness=harness(clone_here(), head), digests=read_digests(digests))
 
 
-def _digests(words: list[str]) -> dict[str, str]:
+def read_digests(words: list[str]) -> dict[str, str]:
+    """IMAGE=sha256:… words as a mapping. UsageError for another form."""
     from infx.errors import UsageError
 
     made = {}

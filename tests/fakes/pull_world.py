@@ -10,7 +10,7 @@ from pathlib import Path
 from infx.results.store import RunStore
 from infx.schema.plan import Plan
 from tests.fakes import run_folder
-from tests.fakes.repository import Repository
+from tests.fakes.repository import ROOT, Repository
 
 KEY = "dsv41flash-fp4-mi355x-vllm-agentic-dspark"
 RECIPE = f"recipes/dsv41flash/{KEY}.yaml"
@@ -79,6 +79,8 @@ def make_world(root: Path) -> World:
     made.write(RECIPE, made.old)
     made.write(LOG, "# The changelog.\n")
     made.write(".gitignore", "event.json\nplans*/\nruns/\nleases/\nout.txt\n")
+    made.write(".github/CODEOWNERS", "* @owner\n/recipes/ @owner @other\n/docs/waiver/ @org/keepers\n")
+    made.write("docs/PR_REVIEW_CHECKLIST.md", (ROOT / "docs/PR_REVIEW_CHECKLIST.md").read_text())
     made.git("init", "-q", "-b", "main")
     made.commit()
     made.seed = made.branch("mono", {RECIPE: made.new, LOG: "# The changelog.\n" + ENTRY.format(key=KEY, more="")})
