@@ -24,11 +24,15 @@ def command(
     keys_only: Annotated[bool, typer.Option("--keys", help="Print point keys, one a line.")] = False,
 ) -> None:
     """Show points, resolved argv and environment, fingerprints and blocks (points that share one engine start)."""
+    import os
+
     from infx.plan.load import plans_for
+    from infx.run.workload import with_hashes
     from infx.sources.tree import find_tree
 
     tree = find_tree(Path.cwd())
-    plans = plans_for(tree, keys or [], only=only or [], arms=arm or [], quick=quick)
+    plans = [with_hashes(plan, Path.cwd(), os.environ)
+             for plan in plans_for(tree, keys or [], only=only or [], arms=arm or [], quick=quick)]
     if as_json:
         typer.echo(json.dumps([plan.model_dump(mode="json", by_alias=True) for plan in plans], indent=1))
     elif keys_only:
@@ -41,6 +45,8 @@ def command(
 
 
 def _print(plan: Plan) -> None:
+    from infx.plan.generated import corpora
+
     typer.echo(f"{plan.recipe}: {len(plan.points)} points in {len(plan.blocks)} engine starts "
                f"({plan.engine} on {plan.hardware}, label {plan.label}{', quick' if plan.quick else ''})")
     for block in plan.blocks:
@@ -51,6 +57,8 @@ def _print(plan: Plan) -> None:
         typer.echo(f"    {shlex.join([server.engine, *server.argv])}")
         for key in block.points:
             typer.echo(f"    {plan.point(key).fingerprint}  {key}")
+    for name, sha256 in corpora(plan).items():
+        typer.echo(f"\n  traces {name}: sha256 {sha256 or 'unknown (not pinned, and no INFX_TRACES)'}")
     if plan.assumed:
         typer.echo(f"\n  assumed (no source): {', '.join(plan.assumed)}")
     typer.echo("")

@@ -114,6 +114,7 @@ def _workload(recipe: Recipe, facts: PlanFacts) -> Workload:
     return AgenticWorkload(
         kind="agentic-coding", traces=scenario.traces, trace_hash=facts.trace_hash,
         duration_s=scenario.duration_s, idle_cap_s=scenario.idle_cap_s, warmup_turns=scenario.warmup_turns,
+        answers=scenario.answers,
     )
 
 

@@ -36,6 +36,11 @@ def server_fingerprint(
 
 
 def point_fingerprint(*, server: str, workload: Workload, concurrency: int) -> str:
-    """Of a measurement: its server, its workload (pinned trace and data set hashes in it) and its concurrency."""
-    return digest_of({"server": server, "workload": workload.model_dump(mode="json", by_alias=True),
-                      "concurrency": concurrency})
+    """Of a measurement: its server, its workload (pinned trace and data set hashes in it) and its concurrency.
+
+    Recorded answers, the default, are left out, so that fingerprints from before there was a choice stay.
+    """
+    facts = workload.model_dump(mode="json", by_alias=True)
+    if facts.get("answers") == "recorded":
+        del facts["answers"]
+    return digest_of({"server": server, "workload": facts, "concurrency": concurrency})

@@ -1,4 +1,4 @@
-"""A generator in place of a trace corpus that is not at hand: Plan → Plan, of other fingerprints than the corpus's."""
+"""What becomes of a plan's trace corpora where it is swept: their hash is noted, or a generator takes their place."""
 
 from __future__ import annotations
 
@@ -8,10 +8,21 @@ from infx.schema.plan import AgenticWorkload, Plan, Point
 PREFIX = "generator:"
 
 
-def corpora(plan: Plan) -> set[str]:
-    """Names of the trace corpora that a plan replays."""
-    found = {point.workload.traces for point in plan.points if isinstance(point.workload, AgenticWorkload)}
-    return {name for name in found if not name.startswith(PREFIX)}
+def corpora(plan: Plan) -> dict[str, str | None]:
+    """The trace corpora that a plan replays, by name, with the hash that it knows of each."""
+    found = {point.workload.traces: point.workload.trace_hash for point in plan.points
+             if isinstance(point.workload, AgenticWorkload)}
+    return {name: sha256 for name, sha256 in found.items() if not name.startswith(PREFIX)}
+
+
+def hashed(plan: Plan, corpus: str, sha256: str) -> Plan:
+    """The plan with the hash of a corpus as found. Fingerprints stay: they are of declared facts (a pinned hash)."""
+    points = [
+        point.model_copy(update={"workload": point.workload.model_copy(update={"trace_hash": sha256})})
+        if isinstance(point.workload, AgenticWorkload) and point.workload.traces == corpus else point
+        for point in plan.points
+    ]
+    return plan.model_copy(update={"points": points})
 
 
 def generated(plan: Plan, corpus: str, generator: str) -> Plan:

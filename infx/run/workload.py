@@ -11,14 +11,14 @@ from typing import Literal
 
 from infx.errors import RunnerError
 from infx.findings import errors
-from infx.plan.generated import corpora, generated
+from infx.plan.generated import corpora, generated, hashed
 from infx.schema.catalog import Trace
 from infx.schema.plan import AgenticWorkload, FixedWorkload, Plan, Point
 from infx.schema.result import Reason
 from infx.schema.runner import Runner
 from infx.sources.catalog import load_catalog
-from infx.sources.traces import read_corpus
-from infx.sources.tree import find_tree
+from infx.sources.traces import corpus_hash, read_corpus
+from infx.sources.tree import Tree, find_tree
 from infx.workload.dataset import Prompts, read_prompts
 from infx.workload.generator import generated_source
 from infx.workload.lanes import FixedLength, LaneSource
@@ -58,7 +58,8 @@ def source_for(plan: Plan, point: Point, salt: str, root: Path, environment: Map
     if isinstance(workload, FixedWorkload):
         return Prepared(FixedLength(ids, workload.isl, workload.osl, seed=SEED, salt=salt))
     assert isinstance(workload, AgenticWorkload)
-    options = ReplayOptions(seed=SEED, salt=salt, warmup_turns=workload.warmup_turns, idle_cap_s=workload.idle_cap_s)
+    options = ReplayOptions(seed=SEED, salt=salt, warmup_turns=workload.warmup_turns, idle_cap_s=workload.idle_cap_s,
+                            live=workload.answers == "live")
     if workload.traces.startswith("generator:"):
         return Prepared(generated_source(
             ids, point.concurrency, options, context_limit=point.context_limit,
@@ -92,14 +93,15 @@ def _prompts(point: Point, workload: FixedWorkload, salt: str, root: Path) -> Pr
 
 
 def with_corpora(plan: Plan, runner: Runner, root: Path, environment: Mapping[str, str]) -> Plan:
-    """The plan if its trace corpora are at hand; on a profile that stands in, generators take a missing one's place.
+    """The plan with the hashes of its corpora; on a profile that stands in, generators take a missing one's place.
 
     RunnerError elsewhere: nothing may be measured on sessions that the recipe does not name.
     """
+    plan = with_hashes(plan, root, environment)
     known = load_catalog(find_tree(root))[0].traces
     for name in sorted(corpora(plan)):
         facts = known.get(name)
-        if environment.get(TRACES) or (facts is not None and facts.path is not None):
+        if _at_hand(facts, environment):
             continue
         if not runner.stands_in or facts is None or facts.generator is None:
             raise RunnerError(f"the trace corpus {name!r} of {plan.recipe} is not at hand",
@@ -109,10 +111,46 @@ def with_corpora(plan: Plan, runner: Runner, root: Path, environment: Mapping[st
     return plan
 
 
+def with_hashes(plan: Plan, root: Path, environment: Mapping[str, str]) -> Plan:
+    """The plan with the hash of every corpus that ships or lies in the folder that ``INFX_TRACES`` names.
+
+    So a corpus that configs/ does not pin is pinned by the plan, and every start of the run replays the same bytes;
+    fingerprints keep to what is declared. RunnerError for a named folder that lacks one, and for other bytes than those
+    pinned or planned.
+    """
+    tree = find_tree(root)
+    known = load_catalog(tree)[0].traces
+    for name, planned in sorted(corpora(plan).items()):
+        facts = known.get(name)
+        if _at_hand(facts, environment):
+            plan = hashed(plan, name, _found_hash(facts or _nowhere(name), planned, tree, environment.get(TRACES)))
+    return plan
+
+
+def _at_hand(facts: Trace | None, environment: Mapping[str, str]) -> bool:
+    return bool(environment.get(TRACES)) or (facts is not None and facts.path is not None)
+
+
+def _found_hash(facts: Trace, planned: str | None, tree: Tree, given: str | None) -> str:
+    found = corpus_hash(facts, tree, Path(given) if given else None)
+    if found is None:
+        raise RunnerError(f"the trace corpus {facts.key!r} is not in {given or facts.path}", where=TRACES,
+                          allowed=f"DIR/{facts.key}/ with its files, or DIR/{facts.key}.jsonl",
+                          hint=f"unset {TRACES} where a generator may stand in (simulator)")
+    for sha256, by in ((facts.sha256, "configs/traces.yaml pins"), (planned, "the plan was made for")):
+        if sha256 not in (None, found):
+            raise RunnerError(f"the trace corpus {facts.key!r} has sha256 {found}, {by} {sha256}",
+                              hint="take that corpus, or plan again")
+    return found
+
+
+def _nowhere(name: str) -> Trace:
+    return Trace(key=name, format="weka", source="nowhere that configs/traces.yaml knows")
+
+
 @lru_cache(maxsize=2)
 def _corpus(name: str, sha256: str | None, root: Path, folder: str | None) -> Corpus:
-    known = load_catalog(find_tree(root))[0].traces.get(name)
-    facts = known or Trace(key=name, format="weka", source="nowhere that configs/traces.yaml knows")
+    facts = load_catalog(find_tree(root))[0].traces.get(name) or _nowhere(name)
     reading = read_corpus(facts, find_tree(root), Path(folder) if folder else None)
     bad = errors(reading.findings)
     if reading.corpus is None or bad:

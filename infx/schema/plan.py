@@ -26,11 +26,14 @@ class AgenticWorkload(Strict):
 
     kind: Literal["agentic-coding"] = Field(description="Kind of workload.")
     traces: str = Field(description="Corpus name, or generator:NAME.")
-    trace_hash: str | None = Field(default=None, description="sha256 of the corpus, when it is known.")
+    trace_hash: str | None = Field(
+        default=None, description="sha256 of the corpus: as pinned, else as found when the sweep was planned.")
     duration_s: float = Field(gt=0, description="Measured window, seconds.")
     idle_cap_s: float = Field(gt=0, description="Cap on a session tree's idle time, seconds.")
     warmup_turns: int = Field(ge=0, description="Turns a lane runs before its turns count.")
     max_prompt_tokens: int | None = Field(default=None, description="Cap on a prompt's tokens; null: context limit.")
+    answers: Literal["recorded", "live"] = Field(
+        default="recorded", description="Answers that next prompts carry: the trace's, or what the engine generated.")
 
 
 Workload = Annotated[FixedWorkload | AgenticWorkload, Field(discriminator="kind")]

@@ -65,6 +65,8 @@ class AgenticCoding(Strict):
     duration_s: Seconds = Field(description="Length of the measured window, seconds.")
     idle_cap_s: Seconds = Field(default=300.0, description="Cap on a session tree's idle time, seconds.")
     warmup_turns: int = Field(default=10, ge=0, le=1000, description="Turns a lane runs before its turns count.")
+    answers: Literal["recorded", "live"] = Field(
+        default="recorded", description="What a next prompt carries: the trace's answer, or what the engine generated.")
 
 
 Scenario = Annotated[FixedSeqLen | AgenticCoding, Field(discriminator="kind")]

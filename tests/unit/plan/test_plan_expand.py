@@ -118,8 +118,8 @@ def test_values_with_equals_signs_and_truth_values_stay_what_they_are():  # P23
 
 def test_a_generator_in_a_corpus_place_has_fingerprints_of_its_own():
     named = plan(scenario=AGENTIC)
-    assert {p.workload.traces for p in named.points} == {"some"} and corpora(named) == {"some"}
+    assert {p.workload.traces for p in named.points} == {"some"} and list(corpora(named)) == ["some"]
     made = generated(named, "some", "coding-agent")
-    assert {p.workload.traces for p in made.points} == {"generator:coding-agent"} and corpora(made) == set()
+    assert {p.workload.traces for p in made.points} == {"generator:coding-agent"} and corpora(made) == {}
     assert not {p.fingerprint for p in made.points} & {p.fingerprint for p in named.points}
     assert generated(named, "another", "coding-agent") == named
