@@ -66,8 +66,8 @@ def copies(source: Path, count: int) -> list[Path]:
     return paths
 
 
-def measured(words: list[str], cwd: Path) -> tuple[float, float, str]:
-    """(wall seconds, peak resident MB, output) of a command."""
+def measured(words: list[str], cwd: Path) -> tuple[float, float, float, str]:
+    """(wall seconds, CPU seconds, peak resident MB, output) of a command."""
     before = time.perf_counter()
     with tempfile.TemporaryFile("w+") as out:
         process = subprocess.Popen(words, cwd=cwd, stdout=out, env={**os.environ, "PYTHONPATH": str(ROOT)})
@@ -77,7 +77,7 @@ def measured(words: list[str], cwd: Path) -> tuple[float, float, str]:
         text = out.read()
     if status != 0:
         raise SystemExit(f"{words[:4]} ended with status {status}:\n{text[-2000:]}")
-    return wall, used.ru_maxrss / 1024, text
+    return wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, text
 
 
 def main() -> None:
@@ -93,12 +93,12 @@ def main() -> None:
         half = len(paths) // 2
         sides = [",".join(p.name for p in part) for part in (paths[:half], paths[half:])]
         words = [sys.executable, "-m", "infx.cli", "compare", *sides, "--runs", str(parent), "--json"]
-        wall, peak, text = measured(words, parent)
+        wall, cpu, peak, text = measured(words, parent)
         data = json.loads(text)
         cells = [cell for curve in data["curves"] for cell in curve["cells"]]
         verdicts = {name: sum(c["verdict"] == name for c in cells) for name in sorted({c["verdict"] for c in cells})}
         print(f"{len(paths)} runs of {len(LAYOUTS) * len(CONCURRENCIES)} points ({size / 1024:.0f} KiB a result): "
-              f"{wall:.1f} s, {peak:.0f} MB; {len(cells)} cells of {len(cells[0]['first'])} starts a side: {verdicts}")
+              f"{wall:.1f} s ({cpu:.1f} s of CPU), {peak:.0f} MB; {len(cells)} cells of {len(cells[0]['first'])} starts a side: {verdicts}")
 
 
 if __name__ == "__main__":

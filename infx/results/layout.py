@@ -147,6 +147,4 @@ class RunPaths:
     def point(self, key: str, start: str) -> PointPaths:
         """Files of the point with this key in this start; ValueError when ``key`` is no point key."""
         parts = PointKey.parse(key)
-        return PointPaths(
-            self.root / "points" / parts.arm_folder / f"{parts.axes}-c{parts.concurrency}" / start
-        )
+        return PointPaths(self.root / f"points/{parts.arm_folder}/{parts.axes}-c{parts.concurrency}/{start}")
