@@ -98,7 +98,8 @@ def main() -> None:
         cells = [cell for curve in data["curves"] for cell in curve["cells"]]
         verdicts = {name: sum(c["verdict"] == name for c in cells) for name in sorted({c["verdict"] for c in cells})}
         print(f"{len(paths)} runs of {len(LAYOUTS) * len(CONCURRENCIES)} points ({size / 1024:.0f} KiB a result): "
-              f"{wall:.1f} s ({cpu:.1f} s of CPU), {peak:.0f} MB; {len(cells)} cells of {len(cells[0]['first'])} starts a side: {verdicts}")
+              f"{wall:.1f} s ({cpu:.1f} s of CPU), {peak:.0f} MB; "
+              f"{len(cells)} cells of {len(cells[0]['first'])} starts a side: {verdicts}")
 
 
 if __name__ == "__main__":
