@@ -6,6 +6,7 @@ returned as parsed JSON; what it means is for the pure modules of this room.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import time
@@ -104,7 +105,7 @@ class Client:
             url, params = self._next(answer), {}
 
     def send(self, method: str, path: str, body: object) -> Any:
-        """POST or PATCH ``body`` as JSON. Not repeated where the host may have acted on it already."""
+        """POST, PUT or PATCH ``body`` as JSON. Not repeated where the host may have acted on it already."""
         return self._json(self._send(method, self._url(path), json=body))
 
     def artefacts(self, run: int) -> list[Artefact]:
@@ -137,6 +138,23 @@ class Client:
                 return data
         raise InputError(f"its bytes are {found[:19]}…, but {str(artefact.digest)[:19]}… was uploaded: it is altered",
                          where=where, hint="sweep again; nothing that cannot be verified is used")
+
+    def file(self, path: str, branch: str) -> tuple[bytes, str]:
+        """A file's bytes on a branch, and the hash that `put_file` wants; empty where there is none."""
+        try:
+            item = self.get(f"contents/{path}", ref=branch)
+        except RemoteError as error:
+            if error.message.startswith("404"):
+                return b"", ""
+            raise
+        if item.get("encoding") != "base64":  # beyond 1 MiB the host gives the content by its hash alone
+            item = {**self.get(f"git/blobs/{item.get('sha')}"), "sha": item.get("sha")}
+        return base64.b64decode(str(item.get("content", ""))), str(item.get("sha", ""))
+
+    def put_file(self, path: str, data: bytes, message: str, branch: str, sha: str) -> None:
+        """Commit new bytes of a file to a branch. RemoteError 409 where it is not ``sha`` any more."""
+        body = {"message": message, "content": base64.b64encode(data).decode(), "branch": branch}
+        self.send("PUT", f"contents/{path}", {**body, "sha": sha} if sha else body)
 
     def upsert_comment(self, number: int, marker: str, body: str) -> str:
         """Write the comment that begins with ``marker``: our own earlier one is replaced. Returns what was done.

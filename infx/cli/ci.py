@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from infx.cli.ci_fetch import fetch, head, record
 from infx.cli.ci_inputs import origin
+from infx.cli.ci_links import links
 from infx.cli.ci_reuse import results, reuse
 from infx.cli.ci_review import checklist, comment, signoff
 from infx.cli.options import AsJson
@@ -41,7 +43,7 @@ Outputs = Annotated[Path | None, typer.Option("--github-output", metavar="FILE",
                                               help="Append the matrices as outputs of a workflow's step.")]
 
 
-for _command in (reuse, results, checklist, signoff, comment):
+for _command in (reuse, results, comment, checklist, signoff, record, head, fetch, links):
     app.command()(_command)
 
 

@@ -81,6 +81,13 @@ def wanted_plans(branch: Branch) -> tuple[list[tuple[Plan, frozenset[str] | None
     return plans, notes if wants else [*notes, "no new change entry asks for a measurement"]
 
 
+def wanted_points(branch: Branch) -> list[Plan]:
+    """What the branch's entries want to be measured, in full: plans with just the wanted points."""
+    from infx.plan.select import keep
+
+    return [plan if keys is None else keep(plan, set(keys)) for plan, keys in wanted_plans(branch)[0]]
+
+
 def runner_of(tree: Tree) -> Callable[[Plan], str]:
     """Names the first profile, by name, that serves a plan's label and may sweep it."""
     from infx.errors import RunnerError

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from infx.ci.reuse import Reuse, judge
+from infx.ci.reuse import Refusal, Reuse, judge
 from infx.ci.signoff import Fact
 from infx.errors import InfxError
 
@@ -48,6 +48,7 @@ class Evidence:
     digests: dict[str, str] = field(default_factory=dict)
     pull: int | None = None
     eval_labels: bool = False
+    unfetched: Sequence[Refusal] = ()
 
     @cached_property
     def changes(self) -> list[Change]:
@@ -59,14 +60,15 @@ class Evidence:
     @cached_property
     def plans(self) -> list[Plan]:
         """What they ask to be measured, in full."""
-        from infx.cli.ci_branch import wanted_plans
-        from infx.plan.select import keep
+        from infx.cli.ci_branch import wanted_points
 
-        return [plan if keys is None else keep(plan, set(keys)) for plan, keys in wanted_plans(self.branch)[0]]
+        return wanted_points(self.branch)
 
     @cached_property
     def reuse(self) -> Reuse:
-        """Whether the runs stand for that."""
+        """Whether the runs stand for that; what could not be fetched stands for nothing."""
+        if self.unfetched:
+            return Reuse((), tuple(self.unfetched))
         return judge(self.plans, self.runs, harness=self.harness, digests=self.digests)
 
     def of(self, recipe: str) -> list[LoadedRun]:

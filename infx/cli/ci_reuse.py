@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -50,9 +51,9 @@ def reuse(run: RunWords = None, plan: PlanFiles = None, digest: Digests = None, 
         client = ci_inputs.client_for(repository)
         found = _of_pull(client, pull, wanted, out, head, digest or [])
         if post:
-            client.upsert_comment(pull, MARKER, _markdown(found))
+            client.upsert_comment(pull, MARKER, markdown(found))
     typer.echo(json.dumps(_data(found), indent=1) if as_json else "\n".join(_text(found)))
-    _enforce(found)
+    enforce(found)
 
 
 def results(run: RunWords = None, plan: PlanFiles = None, digest: Digests = None, head: Head = "HEAD",
@@ -71,7 +72,7 @@ def results(run: RunWords = None, plan: PlanFiles = None, digest: Digests = None
 
     wanted, loaded = ci_inputs.plans(plan or []), ci_inputs.runs(run or [], runs)
     found = judged(wanted, loaded, head, digest or [])
-    _enforce(found)
+    enforce(found)
     entries = proposed(wanted, loaded, found, name)
     if append:
         target = _changelog()
@@ -112,35 +113,16 @@ def _of_pull(client: Client, number: int, wanted: list[Plan], out: Path, head: s
     """Find the run that is meant, fetch and verify its artefacts, and judge its run folders."""
     from dataclasses import replace
 
-    from infx.ci.commands import asked_reuse, read_comment
-    from infx.ci.remote import permission, pull_of, run_artefacts, sweep_of
-    from infx.ci.reuse import Refusal, Reuse
-    from infx.cli.ci_inputs import runs, unpack
-    from infx.errors import InputError
+    from infx.ci.reuse import Reuse
+    from infx.cli.ci_fetch import fetch_of_pull
 
-    facts = pull_of(client, number)
-    comments = [read_comment(item) for item in client.pages(f"issues/{number}/comments")]
-    asked, unheard = asked_reuse(comments, permission(client))
-    notes = tuple(f"not counted: {item}" for item in unheard)
-    run, refusals = sweep_of(client, facts, asked)
-    if run is None or refusals:
-        return Reuse((), tuple(refusals), notes)
-    artefacts, refusals = run_artefacts(client, run)
-    for artefact in artefacts:
-        try:
-            unpack(client.download(artefact), out / artefact.name, artefact.name)
-        except InputError as error:
-            refusals.append(Refusal("artefact-altered", error.where, error.message))
-    notes = (f"run {run['id']} of commit {run['head_sha'][:12]}"
-             + (f", named by {asked.comment.author}" if asked and asked.run else ", the newest"), *notes)
-    if refusals or not artefacts:
-        refusals = refusals or [Refusal("artefact-missing", f"run {run['id']}", "it left no run folder")]
-        return Reuse((), tuple(refusals), notes)
-    found = judged(wanted, runs([str(out / artefact.name) for artefact in artefacts], out), head, digests)
-    return replace(found, notes=(*notes, *found.notes))
+    got = fetch_of_pull(client, number, out)
+    found = Reuse((), tuple(got.refusals)) if got.refusals else judged(wanted, got.runs, head, digests)
+    return replace(found, notes=(*got.notes, *found.notes))
 
 
-def _enforce(found: Reuse) -> None:
+def enforce(found: Reuse) -> None:
+    """Raises RefusedError where it does not qualify."""
     from infx.errors import RefusedError
 
     if not found.qualifies:
@@ -160,11 +142,12 @@ def _text(found: Reuse) -> list[str]:
     return [*lines, *(f"note     {note}" for note in found.notes)]
 
 
-def _markdown(found: Reuse) -> str:
+def markdown(found: Reuse, notes: Sequence[str] = ()) -> str:
+    """The judgement as a comment."""
     head = (f"**Reuse: yes.** {len(found.covered)} points stand for this change; at merge they are checked again."
             if found.qualifies else f"**Reuse: no.** {len(found.refusals)} reasons:")
     lines = [f"- `{item.code}` {item.where}: {item.message}" for item in found.refusals]
-    return "\n".join([head, "", *lines, "", *(f"> {note}" for note in found.notes)]).rstrip() + "\n"
+    return "\n".join([head, "", *lines, "", *(f"> {note}" for note in [*notes, *found.notes])]).rstrip() + "\n"
 
 
 def _data(found: Reuse) -> dict[str, object]:

@@ -29,6 +29,7 @@ Remote = Annotated[bool, typer.Option("--remote", help="Ask the code host for he
                                                        "are now.")]
 Links = Annotated[list[str] | None, typer.Option("--link", metavar="WORDS=URL", show_default=False,
                                                  help="A link at the end; repeatable.")]
+FETCHED = Path("runs/reused")
 PullNumber = Annotated[int | None, typer.Option("--pull", metavar="NUMBER", min=1, show_default=False,
                                                 help="The pull request.")]
 Out = Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", show_default=False,
@@ -45,12 +46,17 @@ def checklist(head: Head = "HEAD", base: Base = "HEAD") -> None:
 
 
 def signoff(event: Event, base: Base, head: Head, run: RunWords = None, digest: Digests = None, remote: Remote = False,
+            out: Annotated[Path, typer.Option("--out", metavar="DIR", help="With --remote and without --run: folder "
+                                                                           "for the sweep's artefacts.")] = FETCHED,
             post: Post = False, repository: Repo = None, as_json: AsJson = False, runs: Runs = Path("runs")) -> None:
     """Judge the sign-off that a comment is. Exit code 13 when it does not stand; 0 also when it is no sign-off."""
+    from dataclasses import replace
+
     from infx.changelog.driver import Repository
     from infx.ci.checklist import read_signed
     from infx.ci.commands import own_lines
     from infx.ci.signoff import MARKER, markdown, status
+    from infx.cli.ci_fetch import fetch_of_pull
     from infx.cli.ci_inputs import client_for
     from infx.errors import RefusedError
 
@@ -62,6 +68,9 @@ def signoff(event: Event, base: Base, head: Head, run: RunWords = None, digest: 
     clone = Repository(Path.cwd())
     evidence = _evidence(base, clone.commit(head), run or [], digest or [], runs, number)
     client = client_for(repository) if remote or post else None
+    if client is not None and remote and not run:
+        got = fetch_of_pull(client, number, out)
+        evidence = replace(evidence, runs=got.runs, unfetched=got.refusals)
     found = _verdict(evidence, signed, comment, author, clone.commit(base), client if remote else None)
     if post and client is not None:
         client.upsert_comment(number, MARKER, markdown(found))
@@ -75,6 +84,9 @@ def comment(base: Base, head: Head, run: RunWords = None, digest: Digests = None
             out: Out = None, post: Post = False, repository: Repo = None, link: Links = None,
             unofficial: Annotated[bool, typer.Option("--unofficial", help="Say that these are no results of a "
                                                                           "pull request's sweep.")] = False,
+            proposal: Annotated[Path | None, typer.Option("--proposal", metavar="FILE", show_default=False,
+                                                          help="Write the proposed results entries here, if any."
+                                                          )] = None,
             runs: Runs = Path("runs")) -> None:
     """Write what a sweep found as a comment: picture, table, verdicts, claims, coverage and the proposed entry."""
     from infx.changelog.driver import Repository
@@ -86,7 +98,10 @@ def comment(base: Base, head: Head, run: RunWords = None, digest: Digests = None
     if post and pull is None:
         raise UsageError("--post needs --pull", hint="say which pull request")
     evidence = _evidence(base, Repository(Path.cwd()).commit(head), run or [], digest or [], runs, pull)
-    text = body(_content(evidence, link or [], unofficial))
+    content = _content(evidence, link or [], unofficial)
+    text = body(content)
+    if proposal is not None and content.proposal:
+        write_whole(proposal, content.proposal.encode())
     if out is not None:
         write_whole(out, text.encode())
     else:

@@ -6,6 +6,7 @@ Signed downloads are served by a second server under another host name, which re
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import io
 import json
@@ -61,6 +62,8 @@ class CodeHost:
         self.zips: dict[int, bytes] = {}
         self.statuses: dict[str, list[dict[str, Any]]] = {}
         self.merged: dict[str, list[int]] = {}
+        self.contents: dict[str, bytes] = {}
+        self.pushed: list[dict[str, Any]] = []
         self.troubles: list[Trouble] = []
         self.requests: list[tuple[str, str, bool]] = []
         self.storage_headers: list[dict[str, str]] = []
@@ -177,6 +180,9 @@ class CodeHost:
             (f"POST {here}/statuses/([0-9a-f]+)", self._status),
             (f"GET {here}/commits/([0-9a-f]+)/pulls",
              lambda r, m, q, b: self._list(r, q, [self.pulls[n] for n in self.merged.get(m[1], [])])),
+            (f"GET {here}/contents/(.+)", self._contents),
+            (f"PUT {here}/contents/(.+)", self._put_contents),
+            (f"GET {here}/git/blobs/([0-9a-f]+)", self._blob),
             ("GET /user", lambda r, m, q, b: self._json(r, 403, {"message": "Resource not accessible by integration"})),
         ]
 
@@ -221,6 +227,26 @@ class CodeHost:
         self.statuses.setdefault(match[1], []).append(body)
         self._json(request, 201, {"id": 1, **body})
 
+    def _contents(self, request, match, query, body) -> None:
+        data = self.contents.get(match[1])
+        small = data is not None and len(data) <= 1 << 20
+        self._one(request, None if data is None else {
+            "type": "file", "path": match[1], "sha": hashlib.sha1(data).hexdigest(), "size": len(data),
+            "encoding": "base64" if small else "none", "content": base64.encodebytes(data).decode() if small else ""})
+
+    def _blob(self, request, match, query, body) -> None:
+        data = next((data for data in self.contents.values() if hashlib.sha1(data).hexdigest() == match[1]), None)
+        self._one(request, None if data is None else {"sha": match[1], "encoding": "base64",
+                                                      "content": base64.encodebytes(data).decode()})
+
+    def _put_contents(self, request, match, query, body) -> None:
+        data = self.contents.get(match[1])
+        if data is not None and body.get("sha") != hashlib.sha1(data).hexdigest():
+            return self._json(request, 409, {"message": f"{match[1]} does not match {body.get('sha')}"})
+        self.contents[match[1]] = base64.b64decode(body["content"])
+        self.pushed.append(body)
+        return self._json(request, 200, {"commit": {"sha": "c" * 40}})
+
     def _stored(self, request: BaseHTTPRequestHandler, method: str, body: Any) -> None:
         self.storage_headers.append(dict(request.headers))
         match = re.fullmatch(r"/signed/(\d+)\.zip", urlsplit(request.path).path)
@@ -252,7 +278,7 @@ class CodeHost:
                 data = self.rfile.read(size)
                 answer(self, self.command, json.loads(data) if data else None)
 
-            do_GET = do_POST = do_PATCH = _take
+            do_GET = do_POST = do_PATCH = do_PUT = _take
 
             def log_message(self, *words: object) -> None:
                 pass

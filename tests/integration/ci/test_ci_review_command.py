@@ -7,7 +7,7 @@ import json
 import pytest
 
 from infx.schema.plan import Plan
-from tests.fakes.github import TOKEN, CodeHost
+from tests.fakes.github import TOKEN, CodeHost, Trouble
 from tests.fakes.pull_world import ENTRY, KEY, LOG, RECIPE, make_world, measured
 
 ALL = "full-sweep-enabled-no-canary"
@@ -238,3 +238,17 @@ def test_the_comment_is_written_posted_once_and_replaced(world, host):
 def test_a_comment_without_runs_says_what_is_missing(world):
     done = world.infx("ci", "comment", "--base", "main", "--head", world.seed)
     assert done.returncode == 0 and "**Not to be recorded:**" in done.stdout and "`no-run`" in done.stdout
+
+
+def test_dead_addresses_are_named_with_their_place(world, host, tmp_path):
+    (tmp_path / "docs").mkdir()
+    host.pull(7, world.seed)
+    (tmp_path / "docs/a.md").write_text(f"one\n[x]({host.api}/nothing/here)\n{host.storage}/signed/0.zip\n")
+    host.zips[0] = b"there"
+    host.troubles.append(Trouble("/nothing", 404, times=9))
+    done = world.infx("ci", "links", "--root", str(tmp_path))
+    assert done.returncode == 1 and f"docs/a.md:2: dead: {host.api}/nothing/here (404)" in done.stdout
+    assert "2 addresses: 1 ok, 1 dead, 0 unknown" in done.stderr
+    host.troubles[0] = Trouble("/nothing", 403, times=9)
+    done = world.infx("ci", "links", "--root", str(tmp_path))
+    assert done.returncode == 0 and "unknown" in done.stdout
