@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TextIO
 
 from infx.run.events import (
+    BlockLost,
     EngineDied,
     EngineReady,
     EngineStarting,
@@ -14,6 +15,7 @@ from infx.run.events import (
     PointDone,
     PointProgress,
     PointSkipped,
+    QueueSeen,
     SweepBegan,
 )
 from infx.schema.result import PointResult, Visit
@@ -23,7 +25,8 @@ from infx.schema.result import PointResult, Visit
 def narrator(stream: TextIO) -> Iterator[Callable[[Event], None]]:
     """Yields the sink of a sweep's events: bars when ``stream`` is a terminal, plain lines otherwise."""
     if not stream.isatty():
-        yield lambda event: _line(stream, event)
+        seen: list[str] = [""]
+        yield lambda event: _line(stream, event, seen)
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -53,6 +56,10 @@ class _Bars:
         elif isinstance(event, PointProgress):
             progress.update(self.part, description=_short(event.point), completed=event.share,
                             note=f"{event.phase}, {event.requests} requests")
+        elif isinstance(event, QueueSeen):
+            over = event.done + event.lost
+            progress.update(self.part, description="jobs", total=over + event.queued + event.running, completed=over,
+                            note=_queue_line(event))
         elif isinstance(event, PointSkipped) or (isinstance(event, PointDone) and event.visit == 0):
             progress.advance(self.whole)
         text = describe(event)
@@ -60,10 +67,19 @@ class _Bars:
             self.console.print(text, markup=False)
 
 
-def _line(stream: TextIO, event: Event) -> None:
+def _line(stream: TextIO, event: Event, queue: list[str]) -> None:
+    """One line an event; the queue again only when it has changed."""
     text = describe(event)
+    if isinstance(event, QueueSeen):
+        text, queue[0] = ("" if _queue_line(event) == queue[0] else _queue_line(event)), _queue_line(event)
     if text:
         print(text, file=stream, flush=True)
+
+
+def _queue_line(event: QueueSeen) -> str:
+    lost = f", {event.lost} lost" if event.lost else ""
+    why = f" ({event.why})" if event.why and event.why != "None" else ""
+    return f"jobs: {event.queued} queued, {event.running} running, {event.done} done{lost}{why}"
 
 
 def describe(event: Event) -> str:
@@ -77,6 +93,8 @@ def describe(event: Event) -> str:
         return "\n".join([f"engine {event.block}: {event.death.message}", *(f"  | {x}" for x in event.death.lines)])
     if isinstance(event, PointSkipped):
         return f"{_short(event.point):<24} skipped: {event.why}"
+    if isinstance(event, BlockLost):
+        return f"block {event.block}{f' (job {event.job})' if event.job else ''} ended early: {event.why}"
     if isinstance(event, PointDone):
         return _point_line(event.result, event.result.visits[event.visit])
     return ""

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first asks to stop, the second stops at once."""
+"""Ctrl-C and SIGTERM: the first asks to stop, the second stops at once. SIGUSR1 only ever asks."""
 
 from __future__ import annotations
 
@@ -24,15 +24,20 @@ class Stop:
 
 @contextlib.contextmanager
 def stop_signals() -> Iterator[Stop]:
-    """While the block runs, SIGINT, SIGTERM and SIGHUP ask to stop; a second one raises KeyboardInterrupt."""
+    """While the block runs, SIGINT, SIGTERM and SIGHUP ask to stop; a second one raises KeyboardInterrupt.
+
+    SIGUSR1 is a scheduler's notice, which often comes beside its SIGTERM: it asks too, and is never the second.
+    """
     stop = Stop()
 
     def handler(number: int, frame: FrameType | None) -> None:
-        if stop():
+        if stop() and signal.SIGUSR1 not in (number, stop.number):
             raise KeyboardInterrupt
-        stop.number = number
+        if number != signal.SIGUSR1 or not stop():
+            stop.number = number
 
-    before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    asking = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
+    before = {number: signal.signal(number, handler) for number in asking}
     try:
         yield stop
     finally:

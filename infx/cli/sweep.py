@@ -31,9 +31,11 @@ def command(
     fail_fast: Annotated[bool, typer.Option("--fail-fast", help="Stop after a block with a bad point.")] = False,
     plan_file: Annotated[Path | None, typer.Option("--plan", help="Sweep this plan.json; nothing is planned.")] = None,
     block: Annotated[str | None, typer.Option("--block", metavar="ID", help="With --plan: only this block.")] = None,
+    detach: Annotated[bool, typer.Option("--detach", help="Slurm: submit the jobs and return; see `infx runs`.")] = False,
     out: Out = Path("runs"),
 ) -> None:
     """Start the pinned engines, walk the ladder, measure, store and draw. Exit code 1 when a point is not ok."""
+    from infx.cli.runs import away, sweep_away
     from infx.cli.signals import stop_signals
     from infx.cli.sweep_request import Request, requested
 
@@ -42,7 +44,10 @@ def command(
     ok = True
     with stop_signals() as stop:
         for job in requested(asked, Path.cwd()):
-            ok = _sweep_one(job, fail_fast, stop).ok and ok
+            if away(job, fail_fast=fail_fast, detach=detach):
+                ok = sweep_away(job, stop, detach=detach) and ok
+            else:
+                ok = _sweep_one(job, fail_fast, stop).ok and ok
             if stop():
                 raise typer.Exit(stop.exit_code)
     if not ok:
@@ -63,18 +68,19 @@ def _sweep_one(job: Job, fail_fast: bool, stop: Stop) -> SweepOutcome:
 
     plan, runner = job.plan, job.runner
     holder = {"recipe": plan.recipe, "runner": runner.name}
-    with (machine_lease(lease_folder(dict(os.environ)), holder, wanted=runner.exclusive), job.open_store() as store,
-          narrator(sys.stderr) as emit):
+    alone = runner.exclusive and runner.place == "here"  # Slurm gives whole nodes itself
+    with (machine_lease(lease_folder(dict(os.environ)), holder, wanted=alone),
+          job.open_store() as store, narrator(sys.stderr) as emit):
         emit(SweepBegan(store.paths.root.name, str(store.paths.root), len(plan.points), len(plan.blocks)))
         context = Context(plan=plan, runner=runner, store=store, root=job.root, environment=dict(os.environ), emit=emit,
                           should_stop=stop, digests=known_digests(store.paths.root))
         policy = failing_fast(ladder(plan)) if fail_fast else ladder(plan)
         outcome = sweep(context, policy)
-        _close(store)
+        close(store)
     return outcome
 
 
-def _close(store: RunStore) -> None:
+def close(store: RunStore) -> None:
     """Table, picture, place and what to type next."""
     from infx.errors import InfxError
     from infx.report.picture import picture

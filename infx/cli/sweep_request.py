@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -22,6 +21,7 @@ from infx.plan.select import keep, one_block, only
 from infx.results.load import RunState, load_run, missing_points
 from infx.results.store import RunStore, new_run_id
 from infx.run.launch import check_program
+from infx.run.place.node import node_name, on_node
 from infx.run.sweep import admit
 from infx.run.workload import with_corpora
 from infx.schema.plan import Plan
@@ -132,11 +132,17 @@ def _new(asked: Request, plan: Plan, runner: Runner, root: Path) -> Job:
     run = Run(
         format_version=RUN_FORMAT, id=new_run_id(created, plan.recipe), recipe=plan.recipe, runner=runner.name,
         created_unix=created, harness_version=__version__, harness_commit=commit_of(root), client_version=CLIENT,
-        client_host=socket.gethostname(), stands_in=runner.stands_in, quick=plan.quick,
+        client_host=_client_host(runner), stands_in=runner.stands_in, quick=plan.quick,
         unofficial=plan.unofficial or runner.launch == "endpoint",
         command=["infx", *sys.argv[1:]],
     )
     return Job(plan, runner, partial(RunStore.create, asked.out, run, plan), root)
+
+
+def _client_host(runner: Runner) -> str:
+    """Where the load client runs: on Slurm beside each engine."""
+    away = runner.place == "slurm" and not on_node(os.environ)
+    return "each start's node" if away else node_name(os.environ)
 
 
 def _resumed(asked: Request, tree: Tree, root: Path) -> Job:

@@ -16,6 +16,7 @@ RUNS = "runs"
 PLAN, RUN, LOCK, CHANGELOG = "plan.json", "run.json", ".lock", "changelog.yaml"
 START, ENGINE_LOG, METRICS, POWER, SMI = "start.json", "engine.log", "metrics", "power.csv", "smi.txt"
 RESULT = "result.json"
+JOBS = "jobs"
 BASE = "base"
 
 START_FILES = f"starts/*/{START}"
@@ -125,6 +126,11 @@ class RunPaths:
     @property
     def lock(self) -> Path:
         return self.root / LOCK
+
+    @property
+    def jobs(self) -> Path:
+        """What a scheduler's jobs read and write: one folder a job, with a run folder of its own below."""
+        return self.root / JOBS
 
     @property
     def changelog(self) -> Path:

@@ -69,5 +69,25 @@ class PointSkipped:
     why: str
 
 
-Event = SweepBegan | EngineStarting | EngineReady | EngineDied | PointProgress | PointDone | PointSkipped
+@dataclass(frozen=True)
+class QueueSeen:
+    """The scheduler's queue at one look: jobs of this sweep by what becomes of them, and why the first one waits."""
+
+    queued: int
+    running: int
+    done: int
+    lost: int
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class BlockLost:
+    """A job ended without having run its block to the end, and why."""
+
+    block: str
+    job: str
+    why: str
+
+
+Event = SweepBegan | EngineStarting | EngineReady | EngineDied | PointProgress | PointDone | PointSkipped | QueueSeen | BlockLost
 Sink = Callable[[Event], None]

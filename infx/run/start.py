@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import socket
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from infx.run.launch import launch, owner_label, prepare
 from infx.run.launch.endpoint import EndpointEngine
 from infx.run.launch.process import Ended, EngineProcess, free_port
 from infx.run.lease import GpuLease, lease_folder
+from infx.run.place.node import Given, given, job_label, node_name
 from infx.run.ready import ask_for_a_token, wait_until_ready
 from infx.run.telemetry.samples import samples_csv
 from infx.run.telemetry.smi import GpuSampler
@@ -41,7 +41,7 @@ class RunningEngine:
     process: EngineProcess | EndpointEngine
     base_url: str
     log: Path
-    lease: GpuLease | None = None
+    lease: GpuLease | Given | None = None
     sampler: GpuSampler | None = None
     death: Death | None = None
     served: bool = False
@@ -73,24 +73,27 @@ def start_engine(context: Context, block: Block) -> RunningEngine:
     return running
 
 
-def _gpus(context: Context, server: ServerConfig) -> GpuLease | None:
+def _gpus(context: Context, server: ServerConfig) -> GpuLease | Given | None:
     """The accelerators of this start, held until it ends; None where the profile does not count them."""
+    if context.runner.place == "slurm":
+        return given(context.environment, server.parallel.gpus, context.runner.visible)
     if context.runner.gpus is None:
         return None
     return GpuLease(lease_folder(context.environment), context.runner.gpus, server.parallel.gpus)
 
 
-def _launched(context: Context, block: Block, server: ServerConfig, identity: str, lease: GpuLease | None
+def _launched(context: Context, block: Block, server: ServerConfig, identity: str, lease: GpuLease | Given | None
               ) -> RunningEngine:
     runner = context.runner
     if runner.launch == "endpoint":
         return _attached(context, block, server, identity)
     port = free_port()
     gpus = lease.indices if lease is not None else []
+    named = lease.named(by_daemon=runner.launch == "docker") if isinstance(lease, Given) else gpus
     prepared = prepare(
         runner, context.engine, server, hardware=context.plan.hardware, port=port, root=context.root,
-        caller=context.environment, gpus=gpus, known_digest=context.digests.get(server.image),
-        owner=owner_label(context.store.paths.root.name))
+        caller=context.environment, gpus=named, known_digest=context.digests.get(server.image),
+        owner=owner_label(context.store.paths.root.name, job_label(context.environment)))
     if prepared.digest is not None:
         context.digests[server.image] = prepared.digest
     log = context.store.start_folder(identity).engine_log
@@ -99,7 +102,7 @@ def _launched(context: Context, block: Block, server: ServerConfig, identity: st
     start = Start(
         format_version=RUN_FORMAT, id=identity, block=block.id, server=server.id, argv=prepared.shown,
         env=dict(prepared.env), passed_env=prepared.passed, image=server.image, digest=prepared.digest,
-        image_env=dict(prepared.image_env), container=prepared.container, node=socket.gethostname(),
+        image_env=dict(prepared.image_env), container=prepared.container, node=node_name(context.environment),
         devices=[str(index) for index in gpus], launched_unix=launched)
     return RunningEngine(start, process, f"http://127.0.0.1:{port}", log, lease)
 

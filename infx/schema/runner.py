@@ -50,6 +50,26 @@ class Container(Strict):
         return self
 
 
+class Slurm(Strict):
+    """What a job asks of Slurm, one job a block; null and empty ask for nothing."""
+
+    partition: str | None = Field(default=None, min_length=1, description="Partition; null: the cluster's default.")
+    account: str | None = Field(default=None, min_length=1, description="Account that is charged.")
+    qos: str | None = Field(default=None, min_length=1, description="Quality of service.")
+    gres: str | None = Field(default="gpu:{gpus}", description="Generic resources of a job; {gpus} is filled in.")
+    cpus: int | None = Field(default=None, ge=1, description="CPUs of a job, the load client's included.")
+    memory: str | None = Field(default=None, pattern=r"^\d+[KMGT]?$", description="Memory of a job; 0 is the node's.")
+    time_limit_min: int = Field(default=240, ge=1, description="Time limit of a job, minutes.")
+    requeue: bool = Field(default=True, description="Slurm queues a job again after node failure or preemption.")
+    options: list[str] = Field(default_factory=list, description="Further words for sbatch, e.g. --constraint=mi355x.")
+    python: str | None = Field(default=None, pattern="^/", description="Python that has infx on the nodes; null: the "
+                               "submitter's own, on shared storage.")
+    images: str = Field(default="/tmp/infx-images", description="pyxis: folder of a node that keeps imported images.")
+    poll_s: Seconds = Field(default=2.0, description="Pause between two looks at the queue.")
+    settle_s: Seconds = Field(default=60.0, description="How long a job's files may take to show on shared storage "
+                              "after it has ended.")
+
+
 class Runner(Strict):
     """A runner profile; its name is the file's stem."""
 
@@ -68,6 +88,7 @@ class Runner(Strict):
         default=True, description="A sweep holds the machine alone: a second one is refused while it runs."
     )
     executable: str | None = Field(default=None, description="process: program, on PATH or relative to the repository.")
+    slurm: Slurm | None = Field(default=None, description="place: slurm: what its jobs ask for.")
     container: Container | None = Field(default=None, description="docker, pyxis: how the container is run.")
     gpus: int | None = Field(default=None, ge=0, description="Accelerators of a node; null: not counted.")
     visible: EnvName | None = Field(
@@ -89,6 +110,10 @@ class Runner(Strict):
             raise ValueError("`executable` is needed for launch: process, and refused elsewhere")
         if (self.container is not None) != (self.launch in ("docker", "pyxis")):
             raise ValueError("`container` is needed for launch: docker and pyxis, and refused elsewhere")
+        if (self.slurm is not None) != (self.place == "slurm"):
+            raise ValueError("`slurm` is needed for place: slurm, and refused elsewhere")
+        if self.place == "slurm" and self.launch == "endpoint":
+            raise ValueError("an endpoint runs already: take place: here, or start it in the job by another launch")
         if (self.url is not None) != (self.launch == "endpoint"):
             raise ValueError("`url` is needed for launch: endpoint, and refused elsewhere")
         return self

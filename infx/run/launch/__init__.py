@@ -63,7 +63,7 @@ def launch(prepared: Prepared, log: Path, root: Path, grace_s: float) -> EngineP
                          abandon=prepared.abandon, afterwards=prepared.afterwards)
 
 
-def owner_label(run: str) -> str:
-    """Who starts an engine: the run, this process and when it began (a process id alone is used again)."""
+def owner_label(run: str, job: str = "") -> str:
+    """Who starts an engine: the run, this process and when it began (a process id alone is used again), the job."""
     began = Path(f"/proc/{os.getpid()}/stat").read_text().rsplit(")", 1)[1].split()[19]
-    return f"{run}:{os.getpid()}:{began}"
+    return f"{run}:{os.getpid()}:{began}" + (f":{job}" if job else "")

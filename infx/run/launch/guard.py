@@ -34,6 +34,9 @@ def main() -> int:
     arguments = _arguments()
     for ignored in (signal.SIGINT, signal.SIGHUP):
         signal.signal(ignored, signal.SIG_IGN)
+    # A scheduler's SIGTERM reaches every process of a job, the sweep and the engine too: the guard outlives both.
+    # A handler, since what is ignored would be ignored by the engine as well.
+    signal.signal(signal.SIGTERM, lambda *_: None)
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     log = Log(arguments.log)
