@@ -15,8 +15,10 @@ added to FILE, a line each, and the table shows all that it holds: rounds can be
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -108,9 +110,10 @@ def run_one(client: Client, job: Job, url: str) -> Outcome | str:
     try:
         stdout, _ = process.communicate(timeout=300)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, 9)
         return "took more than 300 s"
     finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # also what it left behind
         watch.ended.set()
         watch.join()
     if process.returncode:
@@ -195,6 +198,7 @@ def main() -> None:
         parser.add_argument(f"--{peer}", type=Path)
     parser.add_argument("--keep", type=Path)
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # end the server and the client too
     clients = [infx()]
     clients += [make(getattr(options, name).absolute()) for name, make in
                 (("vllm", vllm_bench), ("guidellm", guidellm), ("aiperf", aiperf)) if getattr(options, name)]

@@ -1,17 +1,20 @@
 """Clients against a real vLLM: each one's mean TTFT and ITL beside the engine's own histogram means, interleaved.
 
     python bench/client/engine.py --model DIR --vllm ENV [--guidellm ENV] [--aiperf ENV] [--rounds 3]
-        [--concurrency 4] [--requests 40] [--isl 256] [--osl 64]
+        [--concurrency 4] [--requests 40] [--isl 256] [--osl 64] [--cores 0]
 
 The engine's clock starts when a request is parsed and stops when its token is made, so a client's mean must not be
 below it. On a machine whose cores the engine shares with the client both wait; ``/proc/stat`` says how busy all cores
-were in each run.
+were in each run. The engine computes on the cores that ``--cores`` names (``all``: on every one, where its spinning
+threads, its server and the client then wait for each other): what is off less on fewer was waiting for cores.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -35,22 +38,27 @@ HISTOGRAMS = {"ttft": "vllm:time_to_first_token_seconds", "itl": "vllm:inter_tok
 
 
 @contextmanager
-def engine(environment: Path, model: Path) -> Iterator[str]:
-    """A real vLLM on CPU, ready to answer; yields its base URL."""
+def engine(environment: Path, model: Path, cores: str) -> Iterator[str]:
+    """A real vLLM on CPU that computes on ``cores``, ready to answer; yields its base URL."""
     url = f"http://127.0.0.1:{PORT}"
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
             [str(environment / "bin/vllm"), "serve", str(model), "--served-model-name", "m", "--port", str(PORT),
              "--enforce-eager", "--max-num-batched-tokens", "512", "--max-num-seqs", "16"],
             stdout=log, stderr=log, start_new_session=True,
-            env={**os.environ, "HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_NO_USAGE_STATS": "1"},
+            env={**os.environ, "HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_NO_USAGE_STATS": "1",
+                 "VLLM_CPU_OMP_THREADS_BIND": "auto" if cores == "all" else cores},
         )  # fmt: skip
         try:
             wait_ready(process, url)
             yield url
         finally:
             process.terminate()
-            process.wait(timeout=60)
+            try:
+                process.wait(timeout=20)
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
 
 
 def wait_ready(process: subprocess.Popen, url: str) -> None:
@@ -99,13 +107,15 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=int, default=default)
     for peer in ("guidellm", "aiperf"):
         parser.add_argument(f"--{peer}", type=Path)
+    parser.add_argument("--cores", default="0")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # stop the engine too
     clients = [infx(), vllm_bench(options.vllm.absolute())]
     clients += [make(getattr(options, name).absolute()) for name, make in (("guidellm", guidellm), ("aiperf", aiperf))
                 if getattr(options, name)]
     model = options.model.absolute()
     found: dict[str, list] = {client.name: [] for client in clients}
-    with engine(options.vllm.absolute(), model) as url:
+    with engine(options.vllm.absolute(), model, options.cores) as url:
         for number in range(options.rounds):
             for client in clients:
                 with tempfile.TemporaryDirectory() as folder:
