@@ -14,7 +14,7 @@ IDLE_S = 0.5
 
 
 def quick(plan: Plan) -> Plan:
-    """Prompts of at most 4,096 tokens, outputs of at most 64, windows of 3–5 s, no revisits."""
+    """Prompts of at most 4,096 tokens, outputs of at most 64, windows of 3–5 s, one warm-up turn a lane, no revisits."""
     return plan.model_copy(update={"quick": True, "points": [_quick_point(point) for point in plan.points]})
 
 
@@ -33,5 +33,5 @@ def _quick_workload(workload: Workload) -> Workload:
         return workload.model_copy(update={"isl": min(workload.isl, PROMPT_TOKENS),
                                            "osl": min(workload.osl, OUTPUT_TOKENS)})
     assert isinstance(workload, AgenticWorkload)
-    return workload.model_copy(update={"duration_s": WINDOW_S, "idle_cap_s": IDLE_S, "warmup_turns": 0,
+    return workload.model_copy(update={"duration_s": WINDOW_S, "idle_cap_s": IDLE_S, "warmup_turns": 1,
                                        "max_prompt_tokens": PROMPT_TOKENS})

@@ -93,6 +93,7 @@ def test_quick_shortens_every_point_and_changes_every_fingerprint():
     assert {(p.stop.window_s, p.stop.cap_s) for p in short.points} == {(3.0, 5.0)}
     agentic = quick(plan(scenario=AGENTIC))
     assert agentic.points[0].workload.max_prompt_tokens == 4096 and agentic.points[0].workload.duration_s == 3.0
+    assert agentic.points[0].workload.warmup_turns == 1
 
 
 def test_context_limit_is_the_smaller_of_model_and_server():
