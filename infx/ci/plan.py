@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from infx.changelog.coverage import Recipes, selected
 from infx.ci.estimate import STARTUP_S, Estimate, estimate, first_point_cost
+from infx.ci.evals import eval_blocks
 from infx.ci.labels import Ask
 from infx.errors import InputError
 from infx.plan.fingerprint import point_fingerprint
@@ -49,13 +50,17 @@ class Job:
 
 @dataclass(frozen=True)
 class Sweep:
-    """The jobs of a sweep: ``canary`` first where there is one, then ``jobs`` side by side; ``notes`` for people."""
+    """The jobs of a sweep: ``canary`` first where there is one, then ``jobs`` side by side; ``notes`` for people.
+
+    ``evals`` are blocks to be evaluated, with real acceptance, which nothing runs yet.
+    """
 
     ask: Ask
     canary: Job | None
     jobs: tuple[Job, ...]
     estimate: Estimate
     notes: tuple[str, ...]
+    evals: tuple[Job, ...] = ()
 
 
 def wanted(changes: Sequence[Change], recipes: Recipes) -> tuple[list[Wanted], list[str]]:
@@ -84,24 +89,28 @@ def wanted(changes: Sequence[Change], recipes: Recipes) -> tuple[list[Wanted], l
 
 
 def sweep(ask: Ask, plans: Sequence[tuple[Plan, frozenset[str] | None]], runner_of: Callable[[Plan], str], *,
-          shards: int = 1, startup_s: float = STARTUP_S, notes: Sequence[str] = ()) -> Sweep:
+          shards: int = 1, startup_s: float = STARTUP_S, notes: Sequence[str] = (),
+          evals: Sequence[tuple[Plan, bool]] = ()) -> Sweep:
     """Jobs for ``plans``, each with the point keys wanted of it (None: all), as ``ask`` wants them.
 
-    ``runner_of`` names the profile for a plan or raises RunnerError. ``shards`` cuts each block into at most so many
-    parts: more engine starts for less wall time. Raises InputError for fewer than one shard.
+    ``evals``: plans to be evaluated, and whether at every point. ``runner_of`` names the profile for a plan or raises
+    RunnerError. ``shards`` cuts each block into at most so many parts: more engine starts for less wall time. Raises
+    InputError for fewer than one shard.
     """
     if shards < 1:
         raise InputError(f"{shards} shards", where="--shards", allowed="1 or more")
     said = list(notes)
-    if ask.evals != "default":
-        said.append("evals are not run by infx yet: the label's evals are left out")
+    graded = tuple(Job(part, runner_of(part)) for plan, every in evals for part in eval_blocks(plan, every=every))
+    if graded:
+        said.append(f"{sum(len(job.block.points) for job in graded)} points in {len(graded)} blocks are to be "
+                    "evaluated: listed, not run and not in the costs, since infx runs no evals yet")
     measuring = ask.points != "none" and ask.evals != "only"
     chosen = [narrowed for plan, keys in plans if measuring and (narrowed := _narrowed(plan, keys, ask)) is not None]
     canary, rest = _split_canary(chosen, startup_s) if ask.canary else (None, chosen)
     first = None if canary is None else Job(canary, runner_of(canary))
     jobs = tuple(Job(part, runner_of(part)) for plan in rest for part in _parts(plan, shards))
     costs = estimate([first.plan] if first else [], [job.plan for job in jobs], startup_s)
-    return Sweep(ask, first, jobs, costs, tuple(said))
+    return Sweep(ask, first, jobs, costs, tuple(said), graded)
 
 
 def lowest(plan: Plan) -> Plan:

@@ -55,6 +55,7 @@ def plan(base: Base, head: Head, event: Event = None, label: Label = None, shard
     from infx.changelog.driver import Repository
     from infx.ci.labels import asked
     from infx.errors import UsageError
+    from infx.results.store import write_whole
 
     if (event is None) == (not label):
         raise UsageError("give either --event or --label", hint="in a workflow: --event \"$GITHUB_EVENT_PATH\"")
@@ -67,11 +68,8 @@ def plan(base: Base, head: Head, event: Event = None, label: Label = None, shard
         said = clone.git("log", "-1", "--format=%B", commit).stdout.decode("utf-8", "replace")
         ask = _idle(asked(pull.labels, said), pull)
     made = _sweep(clone, base, commit, ask, shards, startup_s)
-    jobs = [*([made.canary] if made.canary else []), *made.jobs]
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        for job in jobs:
-            (out / _file(job)).write_text(job.plan.model_dump_json(by_alias=True, indent=1) + "\n", encoding="utf-8")
+    for job in [*([made.canary] if made.canary else []), *made.jobs, *made.evals] if out is not None else []:
+        write_whole(out / _file(job), (job.plan.model_dump_json(by_alias=True, indent=1) + "\n").encode())
     if github_output is not None:
         with github_output.open("a", encoding="utf-8") as stream:
             stream.writelines(f"{name}={json.dumps(value)}\n" for name, value in _matrices(made).items())
@@ -128,17 +126,19 @@ def _idle(ask: Ask, pull: PullEvent) -> Ask:
 def _sweep(clone: Repository, base: str, head: str, ask: Ask, shards: int, startup_s: float) -> Sweep:
     """Check the changelog, then plan what its new entries select."""
     from infx.ci.plan import sweep
-    from infx.cli.ci_branch import branch_of, runner_of, wanted_plans
+    from infx.cli.ci_branch import branch_of, eval_plans, runner_of, wanted_plans
 
     if ask.points == "none":
         return sweep(ask, [], lambda _: "", shards=shards, startup_s=startup_s)
     branch = branch_of(clone, base, head)
     plans, notes = wanted_plans(branch)
-    return sweep(ask, plans, runner_of(branch.tree), shards=shards, startup_s=startup_s, notes=notes)
+    return sweep(ask, plans, runner_of(branch.tree), shards=shards, startup_s=startup_s, notes=notes,
+                 evals=eval_plans(branch, ask))
 
 
 def _file(job: Job) -> str:
-    return f"{job.plan.recipe}.{job.block.id}.json"
+    folder = "evals/" if job.block.id.startswith("evals-") else ""
+    return f"{folder}{job.plan.recipe}.{job.block.id}.json"
 
 
 def _matrices(made: Sweep) -> dict[str, object]:
@@ -152,7 +152,8 @@ def _matrices(made: Sweep) -> dict[str, object]:
 
     canary = [made.canary] if made.canary else []
     return {"canary": rows(canary), "sweep": rows(list(made.jobs)), "canary-jobs": len(canary),
-            "sweep-jobs": len(made.jobs), "fail-fast": made.ask.fail_fast}
+            "sweep-jobs": len(made.jobs), "fail-fast": made.ask.fail_fast, "evals": rows(list(made.evals)),
+            "evals-jobs": len(made.evals)}
 
 
 def _costs(made: Sweep) -> dict[str, object]:
@@ -165,7 +166,8 @@ def _costs(made: Sweep) -> dict[str, object]:
 
 def _table(made: Sweep) -> list[str]:
     lines = [f"asked     {made.ask.why}"]
-    for role, job in [*([("canary", made.canary)] if made.canary else []), *(("then", job) for job in made.jobs)]:
+    for role, job in [*([("canary", made.canary)] if made.canary else []), *(("then", job) for job in made.jobs),
+                      *(("evals", job) for job in made.evals)]:
         concurrencies = ", ".join(point.rpartition("/")[2] for point in job.block.points)
         lines.append(f"{role:<9} {job.name}  [{job.plan.label}, profile {job.runner}]  {concurrencies}")
     if made.ask.fail_fast:

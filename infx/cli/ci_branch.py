@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from infx.changelog.coverage import Recipes
     from infx.changelog.driver import Repository
+    from infx.ci.labels import Ask
     from infx.findings import Finding
     from infx.schema.changelog import Change
     from infx.schema.plan import Plan
@@ -79,6 +80,15 @@ def wanted_plans(branch: Branch) -> tuple[list[tuple[Plan, frozenset[str] | None
     plans = [(one, want.added) for want in wants
              for one in plans_for(branch.tree, [want.recipe], arms=list(dict.fromkeys(["base", *want.arms])))]
     return plans, notes if wants else [*notes, "no new change entry asks for a measurement"]
+
+
+def eval_plans(branch: Branch, ask: Ask) -> list[tuple[Plan, bool]]:
+    """The plans to be evaluated, base arm, and whether at every point."""
+    from infx.ci.evals import eval_wants
+    from infx.plan.load import plans_for
+
+    wants = eval_wants(ask, fresh_changes(branch), branch.recipes)
+    return [(plan, every) for key, every in wants.items() for plan in plans_for(branch.tree, [key])]
 
 
 def wanted_points(branch: Branch) -> list[Plan]:

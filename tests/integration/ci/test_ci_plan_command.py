@@ -67,11 +67,24 @@ def test_plan_files_are_what_a_runner_takes_and_fast_ones_are_unofficial(world):
 
 
 @pytest.mark.parametrize(("labels", "note"), [
-    (["full-sweep-enabled", "evals-only"], "evals are not run by infx yet"), ([], "no label asks for one"),
+    (["full-sweep-enabled", "evals-only"], "infx runs no evals yet"), ([], "no label asks for one"),
 ])
 def test_what_runs_nothing_says_why(world, labels, note):
     done = world.plan(world.seed, *labels)
     assert done.returncode == 0 and "runs      nothing" in done.stdout and note in done.stdout
+
+
+@pytest.mark.parametrize(("labels", "throughput", "evals"), [
+    (["sweep-enabled"], 2, []),
+    (["full-sweep-enabled"], 14, [("evals-base-tp4", ["c64"])]),
+    (["full-sweep-enabled", "evals-only"], 0, [("evals-base-tp4", ["c64"])]),
+    (["sweep-enabled", "all-evals"], 2, [("evals-base-tp2", ALL), ("evals-base-tp4", ALL)]),
+    (["full-sweep-fail-fast", "agentx-fast"], 14, [("evals-base-tp4", ["c64"])]),
+])
+def test_the_evals_that_labels_ask_for_are_listed(world, labels, throughput, evals):
+    made = world.json(world.seed, *labels)
+    assert made["estimate"]["points"] == throughput and blocks(made["evals"]) == evals
+    assert made["evals-jobs"] == len(evals)
 
 
 def test_a_priority_label_restarts_nothing(world):  # P42

@@ -21,7 +21,7 @@ def world(tmp_path_factory):
     made.git("checkout", "-q", "mono")
     done = made.infx("ci", "plan", "--label", ALL, "--base", "main", "--head", made.seed, "--out", "plans")
     assert done.returncode == 0, done.stderr
-    made.plans = [Plan.model_validate_json(path.read_text()) for path in sorted((made.root / "plans").iterdir())]
+    made.plans = [Plan.model_validate_json(path.read_text()) for path in sorted((made.root / "plans").glob("*.json"))]
     for tp, plan in zip((2, 4), made.plans, strict=True):
         measured(plan, made.root / "runs", f"20261201T09000{tp}Z-{KEY}-00000{tp}", made.seed)
     return made

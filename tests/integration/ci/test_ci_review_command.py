@@ -27,7 +27,7 @@ def sweep(world, commit, name="runs", **more):
     out = f"plans-{name}"
     done = world.infx("ci", "plan", "--label", ALL, "--base", "main", "--head", commit, "--out", out)
     assert done.returncode == 0, done.stderr
-    for number, path in enumerate(sorted((world.root / out).iterdir()), 1):
+    for number, path in enumerate(sorted((world.root / out).glob("*.json")), 1):
         plan = Plan.model_validate_json(path.read_text())
         measured(plan, world.root / "runs" / name, f"20261201T09000{number}Z-{KEY}-{name}{number}", commit, **more)
 
@@ -155,7 +155,7 @@ def test_a_narrower_curve_may_not_replace_a_published_one(world):  # P44
     sha = published(world, "narrow")
     done = world.infx("ci", "plan", "--label", ALL, "--base", "trunk-narrow", "--head", sha, "--out", "plans-narrow")
     assert done.returncode == 0, done.stderr
-    for number, path in enumerate(sorted((world.root / "plans-narrow").iterdir()), 1):
+    for number, path in enumerate(sorted((world.root / "plans-narrow").glob("*.json")), 1):
         measured(Plan.model_validate_json(path.read_text()), world.root / "runs/narrow",
                  f"20261202T09000{number}Z-{KEY}-narrow{number}", sha, speed=1.1)
     path = event(world, text(world, sha))

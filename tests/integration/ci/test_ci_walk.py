@@ -41,7 +41,8 @@ class Walk:
         self.host.permissions["maintainer"] = "write"
         event = self.world.event(self.world.seed, "full-sweep-enabled", action="labeled", label="full-sweep-enabled")
         self.infx("ci", "plan", "--event", event, "--base", "main", "--head", self.world.seed, "--out", "plans-sweep")
-        files = sorted((self.world.root / "plans-sweep").iterdir(), key=lambda path: ("canary" not in path.name, path.name))
+        files = sorted((self.world.root / "plans-sweep").glob("*.json"),
+                       key=lambda path: ("canary" not in path.name, path.name))
         return [Plan.model_validate_json(path.read_text()) for path in files]
 
     def sweep(self, plans: list[Plan], run: int = 501) -> None:
