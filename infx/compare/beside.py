@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from infx.compare.ab import Drift, drifts, is_ab
 from infx.compare.coverage import Coverage, coverage
-from infx.compare.estimate import Estimate
-from infx.compare.frontier import X_AXIS, Y_AXIS, CurveFigure, figures, indistinguishable, saturated
-from infx.compare.verdict import Comparison, labels_by_curve, open_cell
+from infx.compare.frontier import (
+    X_AXIS,
+    Y_AXIS,
+    Axes,
+    CurveFigure,
+    axes_of_curves,
+    figures,
+    indistinguishable,
+    saturated,
+)
+from infx.compare.verdict import Comparison
 from infx.schema.metrics import METRICS
 
 
@@ -53,22 +62,21 @@ def beside(comparison: Comparison) -> Beside:
     """What stands beside a comparison; drift of its first metric where the sides are arms of one interleaved run."""
     first, second = comparison.first, comparison.second
     drift = drifts(first, second, comparison.options.metrics[0]) if is_ab(first, second) else []
-    return Beside(tuple(figures(comparison)), tuple(coverage(first, second)), tuple(rungs(comparison)), tuple(drift))
+    axes = axes_of_curves(comparison)
+    return Beside(tuple(figures(axes)), tuple(coverage(first, second)), tuple(rungs(axes, first.name, second.name)),
+                  tuple(drift))
 
 
-def rungs(comparison: Comparison, x: str = X_AXIS, y: str = Y_AXIS) -> list[Rungs]:
-    """Indistinguishable and saturated rungs of both sides' curves, over the points that can be compared."""
-    first, second, options = comparison.first, comparison.second, comparison.options
+def rungs(curves: Sequence[Axes], first: str, second: str) -> list[Rungs]:
+    """Indistinguishable and saturated rungs of both sides' curves (the sides by name), over the comparable points."""
     found = []
-    for curve, labels in labels_by_curve(first, second).items():
-        cells = [(label, *(open_cell(label, metric, first, second, options) for metric in (x, y))) for label in labels]
-        good = [(label, a, b) for label, a, b in cells if isinstance(a, Estimate) and isinstance(b, Estimate)]
-        spreads = [[cell[i].spread() for cell in good] for i in (1, 2)]
-        for side, name in (("first", first.name), ("second", second.name)):
-            points = [(getattr(a, side).centre, getattr(b, side).centre) for _, a, b in good]
-            found += [Rungs(curve, name, "indistinguishable", (good[i][0], good[j][0]))
+    for axes in curves:
+        spreads = [[e.spread() for e in estimates] for estimates in (axes.xs, axes.ys)]
+        for side, name in (("first", first), ("second", second)):
+            points = [(getattr(a, side).centre, getattr(b, side).centre) for a, b in zip(axes.xs, axes.ys, strict=True)]
+            found += [Rungs(axes.curve, name, "indistinguishable", (axes.labels[i], axes.labels[j]))
                       for i, j in indistinguishable(*spreads, points)]
             full = saturated([point[1] for point in points])
             if full:
-                found.append(Rungs(curve, name, "saturated", tuple(good[i][0] for i in full)))
+                found.append(Rungs(axes.curve, name, "saturated", tuple(axes.labels[i] for i in full)))
     return found

@@ -88,15 +88,30 @@ def curve_figure(
     return _decide(found, d, margin, level)
 
 
-def figures(comparison: Comparison, x: str = X_AXIS, y: str = Y_AXIS) -> list[CurveFigure]:
-    """The curve figure of every layout of a comparison, over its comparable points."""
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """The comparable points of one curve with their estimates on both axes, in ascending concurrency."""
+
+    curve: str
+    labels: tuple[str, ...]
+    xs: tuple[Estimate, ...]
+    ys: tuple[Estimate, ...]
+
+
+def axes_of_curves(comparison: Comparison, x: str = X_AXIS, y: str = Y_AXIS) -> list[Axes]:
+    """Both axes of every layout of a comparison."""
     found = []
     first, second, options = comparison.first, comparison.second, comparison.options
     for curve, labels in labels_by_curve(first, second).items():
         pairs = [(label, *(open_cell(label, metric, first, second, options) for metric in (x, y))) for label in labels]
         good = [p for p in pairs if isinstance(p[1], Estimate) and isinstance(p[2], Estimate)]
-        found.append(curve_figure(curve, [p[1] for p in good], [p[2] for p in good], [p[0] for p in good]))
+        found.append(Axes(curve, tuple(p[0] for p in good), tuple(p[1] for p in good), tuple(p[2] for p in good)))
     return found
+
+
+def figures(curves: Sequence[Axes]) -> list[CurveFigure]:
+    """The curve figure of every layout, over its comparable points."""
+    return [curve_figure(axes.curve, axes.xs, axes.ys, axes.labels) for axes in curves]
 
 
 def indistinguishable(xs: Sequence[Spread], ys: Sequence[Spread], points: Sequence[tuple[float, float]]

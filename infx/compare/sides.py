@@ -57,6 +57,9 @@ class Facts:
         return "-".join([f"tp{self.axes.get('tp', 1)}", *extra])
 
 
+_FACTS = tuple(Facts.__dataclass_fields__)
+
+
 @dataclass(frozen=True, slots=True)
 class Measured:
     """One point in one engine start: the first visit's values, and the file that holds them."""
@@ -115,12 +118,13 @@ def side_of(
     for loaded in runs:
         count += 1
         facts, starts = planned_facts(loaded.plan, arm), _starts_by_point(loaded.plan)
+        declared = {key: {name: getattr(fact, name) for name in _FACTS} for key, fact in facts.items()}
         for key, fact in facts.items():
             points.setdefault(fact.label, [])
             planned[fact.label] = starts.get(key, 0)
         for result in loaded.results:
             if result.point in facts:
-                points[facts[result.point].label].append(_measured(loaded, result, facts[result.point], keep))
+                points[facts[result.point].label].append(_measured(loaded, result, declared[result.point], keep))
     kept = {label: settle(found, rerun) for label, found in points.items()}
     missing = tuple(label for label, (found, _) in kept.items() if not found)
     return Side(name, {label: found for label, (found, _) in kept.items() if found}, missing,
@@ -205,11 +209,12 @@ def _declared(plan: Plan, point: Point) -> Facts:
     )
 
 
-def _measured(loaded: LoadedRun, result: PointResult, declared: Facts, keep: Collection[str] | None) -> Measured:
+def _measured(loaded: LoadedRun, result: PointResult, declared: Mapping[str, object], keep: Collection[str] | None
+              ) -> Measured:
     start: Start = loaded.starts[result.start]
     visit = result.visits[0]
     observed = {
-        **{name: getattr(declared, name) for name in Facts.__dataclass_fields__},
+        **declared,
         "fingerprint": result.fingerprint, "gpus": result.gpus, "client": result.client_version,
         "simulated": loaded.run.stands_in or start.simulated, "quick": loaded.quick,
         "unofficial": loaded.unofficial, "image": start.image, "digest": start.digest, "node": start.node,

@@ -190,7 +190,7 @@ def test_ab_dry_run_says_what_it_costs_and_finds(tmp_path, monkeypatch):
 
 def test_two_hundred_runs_of_forty_points_within_bounds(tmp_path):
     """100 starts a side, 40 points, four metrics: the comparison itself, from loaded runs."""
-    from infx.compare.frontier import figures
+    from infx.compare.frontier import axes_of_curves, figures
     from infx.compare.sides import side_of
     from infx.compare.verdict import Options, compare
     from infx.results.load import load_run
@@ -211,7 +211,7 @@ def test_two_hundred_runs_of_forty_points_within_bounds(tmp_path):
     first, second = (side_of(n, group) for n, group in zip("ab", sides, strict=True))
     metrics = ("output-throughput-per-gpu", "ttft-p50", "tpot-p50", "e2el-p50")
     found = compare(first, second, Options(metrics=metrics))
-    assert len(figures(found)) == 2
+    assert len(figures(axes_of_curves(found))) == 2
     assert len(found.cells) == 160
     assert {len(c.estimate.first.values) for c in found.cells} == {100}
     assert time.process_time() - before < 60, "far beyond the bound of 10 s"

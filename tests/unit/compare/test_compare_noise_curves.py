@@ -5,13 +5,17 @@ import pytest
 
 from infx.compare.beside import Beside, beside, rungs
 from infx.compare.coverage import coverage
-from infx.compare.frontier import area, figures, indistinguishable, saturated
+from infx.compare.frontier import area, axes_of_curves, figures, indistinguishable, saturated
 from infx.compare.markdown import change_text, markdown
 from infx.compare.noise import Floor, NoiseBook, add, floors_of, lookup, read_book, render_book
 from infx.compare.sides import settle
 from infx.compare.verdict import Options, Verdict, compare
 from infx.errors import UsageError
 from infx.measure.stats.starts import Spread
+
+
+def compared(a, b):
+    return axes_of_curves(compare(a, b))
 
 
 def test_floors_come_from_repeats_of_one_identity(make):
@@ -89,19 +93,19 @@ def _curves(make, seed, gain, starts=5, between=0.004):
 
 
 def test_the_curve_figure_counts_what_points_share_once(make):
-    better = figures(compare(_curves(make, 1, 0.0), _curves(make, 2, 0.06)))[0]
+    better = figures(compared(_curves(make, 1, 0.0), _curves(make, 2, 0.06)))[0]
     assert better.verdict is Verdict.BETTER
     assert better.interval[0] > 0
-    same = figures(compare(_curves(make, 3, 0.0, 8), _curves(make, 4, 0.0, 8)))[0]
+    same = figures(compared(_curves(make, 3, 0.0, 8), _curves(make, 4, 0.0, 8)))[0]
     assert (same.verdict, same.points) == (Verdict.SAME, ("tp2/c4", "tp2/c8", "tp2/c16"))
-    alone = figures(compare(_curves(make, 5, 0.0, 1), _curves(make, 6, 0.5, 1)))[0]
+    alone = figures(compared(_curves(make, 5, 0.0, 1), _curves(make, 6, 0.5, 1)))[0]
     assert (alone.verdict, alone.reasons[0].code) == (Verdict.UNDECIDED, "start-to-start-unknown")
 
 
 def test_curve_figures_say_why_there_is_none(make):
-    none = figures(compare(_curves(make, 1, 0.0), _curves(make, 2, 5.0)))[0]
+    none = figures(compared(_curves(make, 1, 0.0), _curves(make, 2, 5.0)))[0]
     assert (none.verdict, none.reasons[0].code) == (Verdict.NOT_COMPARABLE, "no-shared-range")
-    few = figures(compare(make.drawn("a", np.random.default_rng(1), 2), make.drawn("b", np.random.default_rng(1), 2)))
+    few = figures(compared(make.drawn("a", np.random.default_rng(1), 2), make.drawn("b", np.random.default_rng(1), 2)))
     assert few[0].reasons[0].code == "too-few-points"
 
 
@@ -121,13 +125,13 @@ def test_a_comparison_names_rungs_that_say_nothing_new(make):
             "interactivity-median": x * (1 + spread * sign), "output-throughput-per-gpu": y * (1 + spread * sign)})
             for c, (x, y) in rates.items() for i, sign in enumerate((-1, 1))))
 
-    loud = rungs(compare(side("a", 0.01), side("b", 0.01)))
+    loud = rungs(compared(side("a", 0.01), side("b", 0.01)), "a", "b")
     assert [(r.side, r.kind, r.labels) for r in loud] == [
         ("a", "indistinguishable", ("tp2/c16", "tp2/c32")), ("a", "saturated", ("tp2/c32",)),
         ("b", "indistinguishable", ("tp2/c16", "tp2/c32")), ("b", "saturated", ("tp2/c32",))]
     assert loud[0].sentence() == ("a: tp2/c16 and tp2/c32 are closer to each other than noise in Output throughput per "
                                   "GPU and Interactivity, median")
-    assert [r.kind for r in rungs(compare(side("a", 0.0005), side("b", 0.0005)))] == ["saturated"] * 2
+    assert [r.kind for r in rungs(compared(side("a", 0.0005), side("b", 0.0005)), "a", "b")] == ["saturated"] * 2
 
 
 def test_drift_stands_beside_the_arms_of_one_run_alone(make):
