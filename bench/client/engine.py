@@ -2,12 +2,14 @@
 
     python bench/client/engine.py --model DIR --vllm ENV [--guidellm ENV] [--aiperf ENV] [--rounds 3]
         [--concurrency 4] [--requests 40] [--isl 256] [--osl 64] [--cores 0] [--dtype float32]
+    python bench/client/engine.py --url URL --served NAME --model DIR --vllm ENV …
 
 The engine's clock starts when a request is parsed and stops when its token is made, so a client's mean must not be
 below it. On a machine whose cores the engine shares with the client both wait; ``/proc/stat`` says how busy all cores
 were in each run. The engine computes on the cores that ``--cores`` names (``all``: on every one, where its spinning
 threads, its server and the client then wait for each other): what is off less on fewer was waiting for cores. Without
-AVX-512 a CPU is ten times slower in bfloat16 than in float32.
+AVX-512 a CPU is ten times slower in bfloat16 than in float32. With ``--url`` the engine is one that runs already.
+``--concurrency`` takes several numbers, ``--requests`` is for each stream then.
 """
 
 from __future__ import annotations
@@ -36,6 +38,12 @@ from infx.run.telemetry.scrape import fetch, histogram_mean, parse  # noqa: E402
 
 PORT = 18_412
 HISTOGRAMS = {"ttft": "vllm:time_to_first_token_seconds", "itl": "vllm:inter_token_latency_seconds"}
+
+
+@contextmanager
+def running(url: str) -> Iterator[str]:
+    """An engine of somebody else's."""
+    yield url
 
 
 @contextmanager
@@ -105,40 +113,55 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--vllm", type=Path, required=True)
-    for name, default in (("rounds", 3), ("concurrency", 4), ("requests", 40), ("isl", 256), ("osl", 64)):
+    for name, default in (("rounds", 3), ("requests", 10), ("isl", 256), ("osl", 64)):
         parser.add_argument(f"--{name}", type=int, default=default)
     for peer in ("guidellm", "aiperf"):
         parser.add_argument(f"--{peer}", type=Path)
+    parser.add_argument("--concurrency", default="4")
     parser.add_argument("--cores", default="0")
     parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--url")
+    parser.add_argument("--served", default="m")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # stop the engine too
     clients = [infx(), vllm_bench(options.vllm.absolute())]
     clients += [make(getattr(options, name).absolute()) for name, make in (("guidellm", guidellm), ("aiperf", aiperf))
                 if getattr(options, name)]
     model = options.model.absolute()
-    found: dict[str, list] = {client.name: [] for client in clients}
-    with engine(options.vllm.absolute(), model, options.cores, options.dtype) as url:
+    levels = [int(word) for word in options.concurrency.split(",")]
+    found: dict[tuple[int, str], list] = {(level, client.name): [] for level in levels for client in clients}
+    place = running(options.url) if options.url else engine(options.vllm.absolute(), model, options.cores,
+                                                            options.dtype)  # fmt: skip
+    with place as url:
         for number in range(options.rounds):
-            for client in clients:
-                with tempfile.TemporaryDirectory() as folder:
-                    job = Job(url, "m", str(model), options.concurrency, options.requests, options.isl, options.osl,
-                              4000 - number, Path(folder))  # fmt: skip
-                    found[client.name].append(run_one(client, job))
-                print(client.name, found[client.name][-1], file=sys.stderr, flush=True)
-    print("| client | TTFT mean, ms | engine's | off | ITL mean, ms | engine's | off | CPU busy |\n|" + "---|" * 8)
-    for name, runs in found.items():
+            for level in levels:
+                for client in clients:
+                    with tempfile.TemporaryDirectory() as folder:
+                        job = Job(url, options.served, str(model), level, options.requests * level, options.isl,
+                                  options.osl, 4000 - number, Path(folder))  # fmt: skip
+                        found[level, client.name].append(run_one(client, job))
+                    print(level, client.name, found[level, client.name][-1], file=sys.stderr, flush=True)
+    print("\n".join(table(found)))
+
+
+def table(found: dict[tuple[int, str], list]) -> list[str]:
+    """Markdown lines: medians over the rounds."""
+    lines = ["| C | client | TTFT mean, ms | engine's | off (lowest) | ITL mean, ms | engine's | off (lowest) | "
+             "CPU busy |", "|" + "---|" * 9]  # fmt: skip
+    middle = statistics.median
+    for (level, name), runs in found.items():
         good = [run for run in runs if not isinstance(run, str)]
         if not good:
-            print(f"| {name} | {runs[-1]} |" + " |" * 6)
+            lines.append(f"| {level} | {name} | {runs[-1]} |" + " |" * 6)
             continue
-        ttft, own_ttft = [run[0].ttft_mean for run in good], [run[1]["ttft"] for run in good]
-        itl, own_itl = [run[0].itl_mean for run in good], [run[1]["itl"] for run in good]
-        middle = statistics.median
-        print(f"| {name} | {middle(ttft):.1f} | {middle(own_ttft):.1f} | "
-              f"{middle(a - b for a, b in zip(ttft, own_ttft, strict=True)):+.1f} | {middle(itl):.2f} | "
-              f"{middle(own_itl):.2f} | {middle(a - b for a, b in zip(itl, own_itl, strict=True)):+.2f} | "
-              f"{middle(run[2] for run in good):.0%} |")
+        cells = []
+        for key, digits in (("ttft", 1), ("itl", 2)):
+            mine, own = [getattr(run[0], f"{key}_mean") for run in good], [run[1][key] for run in good]
+            off = [a - b for a, b in zip(mine, own, strict=True)]
+            cells.append(f"{middle(mine):.{digits}f} | {middle(own):.{digits}f} | "
+                         f"{middle(off):+.{digits}f} ({min(off):+.{digits}f})")  # fmt: skip
+        lines.append(f"| {level} | {name} | {' | '.join(cells)} | {middle(run[2] for run in good):.0%} |")
+    return lines
 
 
 if __name__ == "__main__":

@@ -18,7 +18,8 @@ from pathlib import Path
 
 HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]
 sys.path[:0] = [str(HERE), str(ROOT)]
-os.environ["PYTHONPATH"] = str(HERE)  # load workers unpickle Counted
+# Load workers unpickle Counted.
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(HERE), os.environ.get("PYTHONPATH"))))
 
 from counted import Counted  # noqa: E402
 

@@ -3,7 +3,7 @@
 Decodes run in steps of ``itl_ms + slope_ms × rows``; a prefill takes a step of its own time, in which the running
 rows get one token (as a chunked prefill stalls the decodes of its step). Figures of the Qwen3.8-27B 8k/1k recipe at
 TP1: prefill of 8,192 tokens 156 ms, 7.9 + 0.118 × rows ms a step. Steps vary by an uncorrelated 3 % and a slow
-wave (AR(1), 2 s, 0.5 %).
+wave (AR(1), 2 s, 0.5 % unless ``wave`` says otherwise).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Trace:
 def closed_loop(
     concurrency: int, until: float | int, seed: int, *, isl: int = 8192, osl: int = 1024, ratio: float = 0.8,
     prefill_ms: float = 156.0, itl_ms: float = 7.9, slope_ms: float = 0.118,
-    spread: bool = True, limit: int | None = None,
+    spread: bool = True, limit: int | None = None, wave: float = 0.005,
 ) -> Trace:
     """Run until ``until`` seconds (float) or requests (int) have ended.
 
@@ -55,7 +55,7 @@ def closed_loop(
             steps = running[0][0] - step
             duration = steps * (itl_ms + slope_ms * len(running)) / 1000
             decay = math.exp(-duration / 2.0)
-            slow = slow * decay + source.gauss(0, 0.005) * math.sqrt(1 - decay * decay)
+            slow = slow * decay + source.gauss(0, wave) * math.sqrt(1 - decay * decay)
             duration *= 1 + slow + source.gauss(0, 0.03) / math.sqrt(steps)
         trace.segments.append((now, now + duration, steps * len(running)))
         now, step = now + duration, step + steps
