@@ -93,10 +93,6 @@ def test_bursts_have_a_chunk_gap_and_an_itl_of_their_own(oracle) -> None:  # P4
 # -- grammar and transport -------------------------------------------------------------------------------------
 
 
-def _spelled(data: str, separator: str, comment: str) -> str:
-    return comment + data.replace("\n", separator)
-
-
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["LF", "CRLF", "CR"])
 @pytest.mark.parametrize("comment", ["", ": keep-alive\n\n"])
 @pytest.mark.parametrize("space", [True, False])
