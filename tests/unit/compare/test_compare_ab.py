@@ -191,3 +191,13 @@ def test_calibration_in_small(make):  # P54, P55
     assert (edge == bench.SAME).any(axis=1).mean() <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 400)
     assert (gain == bench.BETTER).mean() >= 0.8
     assert used.mean() < 6
+
+
+def test_one_block_of_an_ab_is_one_start(plan):
+    from infx.plan.select import one_block
+
+    made = ab.interleave(plan, 3)
+    alone = one_block(made, made.blocks[5].id)
+    assert alone.blocks == [made.blocks[5]]
+    assert [p.key for p in alone.points] == made.blocks[5].points
+    assert list(alone.servers) == [made.blocks[5].server]
