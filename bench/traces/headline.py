@@ -1,6 +1,6 @@
 """The headline recipe's curve in virtual time: every point for its full hour, without HTTP and without waiting.
 
-    python bench/traces/headline.py POINT... [--arm no-mono] [--corpus DIR] [--seconds 3600] [--out rows.jsonl]
+    python bench/traces/headline.py POINT... [--arm no-mono] [--corpus DIR] [--seconds S] [--idle-cap S] [--out F]
     python bench/traces/headline.py --table rows.jsonl
 
 POINT is tp2/c8 and the like (`all`: the whole ladder). The plan is the recipe's own (not --quick): its argv and
@@ -52,13 +52,14 @@ def deployed(plan: Plan, point: Point) -> Deployment:
     return resolve(parse(server.argv), env, *load_facts(WorkingTree(ROOT)))
 
 
-def source_of(plan: Plan, point: Point, corpus: Path | None, block: int) -> Any:
-    """The point's lanes: of the generator, or of the trace files in a folder."""
+def source_of(plan: Plan, point: Point, corpus: Path | None, block: int, idle_cap: float | None = None) -> Any:
+    """The point's lanes: of the generator, or of the trace files in a folder; ``idle_cap`` replaces the recipe's."""
     low, high = plan.token_ids
     ids = TokenIds(high + 1, first=low)
     work = point.workload
+    cap = work.idle_cap_s if idle_cap is None else idle_cap
     options = ReplayOptions(seed=20261201, salt=point.key, warmup_turns=work.warmup_turns,
-                            idle_cap_s=work.idle_cap_s, cache_block=block)
+                            idle_cap_s=cap, cache_block=block)
     if corpus is None:
         return generated_source(ids, point.concurrency, options, context_limit=point.context_limit,
                                 prompt_cap=None, pause_cap=work.idle_cap_s)
@@ -181,6 +182,7 @@ def main() -> None:
     parser.add_argument("--arm", default="base")
     parser.add_argument("--corpus", type=Path)
     parser.add_argument("--seconds", type=float)
+    parser.add_argument("--idle-cap", type=float, help="Longest pause, seconds; 0: every lane always busy.")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--table", type=Path)
     asked = parser.parse_args()
@@ -196,10 +198,10 @@ def main() -> None:
         deployment = deployed(plan, point)
         block = deployment.scheduler().cache.block_size
         seconds = asked.seconds or point.workload.duration_s
-        play = Play(deployment, source_of(plan, point, asked.corpus, block), point.concurrency)
+        play = Play(deployment, source_of(plan, point, asked.corpus, block, asked.idle_cap), point.concurrency)
         play.run(seconds)
         row = {"point": short, "arm": asked.arm, "corpus": str(asked.corpus.name) if asked.corpus else "generator",
-               "seconds": seconds, **figures(play, seconds, point.parallel.gpus),
+               "seconds": seconds, "idle-cap-s": asked.idle_cap, **figures(play, seconds, point.parallel.gpus),
                "wall-s": round(time.perf_counter() - began, 1)}
         text = json.dumps(row)
         print(text, flush=True)
