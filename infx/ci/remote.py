@@ -49,8 +49,9 @@ def pull_of(client: Client, number: int) -> Pull:
 
 
 def merged_as(client: Client, commit: str) -> int | None:
-    """The pull request that a commit of the trunk came from; None for one that came without."""
-    found = [item for item in client.pages(f"commits/{commit}/pulls") if item.get("merge_commit_sha") in (commit, None)]
+    """The merged pull request that made a commit of the trunk; None for one that came without."""
+    found = [item for item in client.pages(f"commits/{commit}/pulls")
+             if item.get("merged_at") and item.get("merge_commit_sha") == commit]
     return int(found[0]["number"]) if found else None
 
 

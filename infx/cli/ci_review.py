@@ -57,15 +57,15 @@ def signoff(event: Event, base: Base, head: Head, run: RunWords = None, digest: 
     from infx.ci.commands import own_lines
     from infx.ci.signoff import MARKER, markdown, status
     from infx.cli.ci_fetch import fetch_of_pull
-    from infx.cli.ci_inputs import client_for
+    from infx.cli.ci_inputs import client_for, origin
     from infx.errors import RefusedError
 
-    number, author, comment = _commented(event)
+    clone = Repository(Path.cwd())
+    number, author, comment = _commented(event, repository or os.environ.get("GITHUB_REPOSITORY") or origin(clone))
     signed = read_signed(own_lines(comment.body))
     if signed is None:
         typer.echo("the comment is no sign-off: it has no line `Review checklist, version N, commit SHA`")
         return
-    clone = Repository(Path.cwd())
     evidence = _evidence(base, clone.commit(head), run or [], digest or [], runs, number)
     client = client_for(repository) if remote or post else None
     if client is not None and remote and not run:
@@ -110,8 +110,8 @@ def comment(base: Base, head: Head, run: RunWords = None, digest: Digests = None
         typer.echo(f"comment {client_for(repository).upsert_comment(pull, MARKER, text)}", err=True)
 
 
-def _commented(path: Path) -> tuple[int, str, Comment]:
-    """Number, author and comment of an issue_comment event. Raises InputError for another one."""
+def _commented(path: Path, here: str | None) -> tuple[int, str, Comment]:
+    """Number, author and comment of an issue_comment event of the repository ``here``. InputError for another one."""
     from infx.ci.commands import read_comment
     from infx.errors import InputError, UsageError
 
@@ -126,6 +126,10 @@ def _commented(path: Path) -> tuple[int, str, Comment]:
     if not isinstance(issue, dict) or not isinstance(issue.get("number"), int):
         raise InputError("not an event of a comment: there is no `issue` with a number", where=str(path),
                          hint="give the file that GITHUB_EVENT_PATH names in a workflow on issue_comment")
+    name = str((value.get("repository") or {}).get("full_name", here))
+    if here is not None and name.lower() != here.lower():
+        raise InputError(f"the event is of {name}, but this is {here}", where=str(path),
+                         hint="judge in a clone of the event's repository, or say --repository OWNER/NAME")
     if "pull_request" not in issue:
         raise InputError(f"issue {issue['number']} is no pull request", where=str(path))
     author = (issue.get("user") or {}).get("login", "ghost")

@@ -88,7 +88,7 @@ class CodeHost:
         self.files[number] = files or []
         self.comments.setdefault(number, [])
         self.pulls[number] = {
-            "number": number, "state": "open", "merged": False, "title": "A change", "user": self._user(author),
+            "number": number, "state": "open", "merged_at": None, "title": "A change", "user": self._user(author),
             "html_url": f"https://example.org/{OWNER}/{NAME}/pull/{number}", "merge_commit_sha": None,
             "labels": [{"id": 1, "name": label, "color": "ededed"} for label in labels],
             "head": {"ref": "branch", "sha": head, "repo": other}, "author_association": "CONTRIBUTOR",

@@ -67,7 +67,7 @@ def test_plan_files_are_what_a_runner_takes_and_fast_ones_are_unofficial(world):
 
 
 @pytest.mark.parametrize(("labels", "note"), [
-    (["full-sweep-enabled", "evals-only"], "infx runs no evals yet"), ([], "no label asks for one"),
+    (["full-sweep-enabled", "evals-only"], "infx has no evals yet"), ([], "no label asks for one"),
 ])
 def test_what_runs_nothing_says_why(world, labels, note):
     done = world.plan(world.seed, *labels)

@@ -89,6 +89,8 @@ def test_the_fitting_refusal_for_each_wrong_comment(world):
     for body, who, said in cases:
         done = sign(world, world.seed, body, **who)
         assert done.returncode == 13 and said in done.stdout, done.stdout
+    other = sign(world, world.seed, None, "--repository", "other/name")
+    assert other.returncode == 3 and "the event is of org/name, but this is other/name" in other.stderr
     none = sign(world, world.seed, "LGTM")
     assert none.returncode == 0 and "the comment is no sign-off" in none.stdout
 

@@ -19,6 +19,7 @@ from tests.fakes.github import TOKEN, CodeHost, Trouble
 from tests.fakes.pull_world import KEY, LOG, RECIPE, World, make_world, measured
 
 PERSON = ("upstream", "same-work", "plausible", "words", "readable")
+pytestmark = pytest.mark.timeout(400)  # a dozen processes, one after another
 
 
 class Walk:
@@ -29,7 +30,7 @@ class Walk:
         self.environment = {"GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": host.api, "GITHUB_REPOSITORY": "org/name"}
 
     def infx(self, *words: str, code: int = 0, **more: str) -> str:
-        done = self.world.infx(*words, **self.environment, **more)
+        done = self.world.infx(*words, timeout=300, **self.environment, **more)
         shown = " ".join(word if " " not in word else f"'{word}'" for word in words)
         self.tell(f"$ infx {shown}\n{(done.stdout + done.stderr).rstrip()}\n[exit code {done.returncode}]\n")
         assert done.returncode == code, done.stdout + done.stderr
@@ -91,7 +92,7 @@ class Walk:
         self.world.git("merge", "-q", "--squash", "mono")
         after = self.world.commit("The seed's change (#7)")
         self.host.merged[after] = [7]
-        self.host.pulls[7].update(merged=True, state="closed", merge_commit_sha=after)
+        self.host.pulls[7].update(merged_at="2026-12-01T12:00:00Z", state="closed", merge_commit_sha=after)
         self.host.contents[LOG] = (self.world.root / LOG).read_bytes()
         self.tell(f"merged: {before[:12]} → {after[:12]}\n")
         return before
@@ -155,6 +156,8 @@ def test_a_push_without_a_pull_request_or_without_entries_records_nothing(tmp_pa
     walk = Walk(make_world(tmp_path), host)
     walk.host.pull(7, walk.world.seed)
     before = walk.merge()
+    host.pulls[7]["merged_at"] = None
+    assert "came without a pull request" in walk.record(before)
     host.merged.clear()
     assert "came without a pull request" in walk.record(before)
     assert "no new entry asks for a measurement" in walk.record("main") and host.pushed == []
