@@ -108,11 +108,17 @@ class Evidence:
 
     @cached_property
     def coverage(self) -> list[tuple[str, Coverage]]:
-        """Curves of the latest entries that the new results would narrow; append-only entries replace none."""
+        """Published curves that the new results would narrow; append-only entries replace none."""
+        from infx.changelog.entries import ledger
+        from infx.ci.published import published
         from infx.compare.coverage import coverage
+        from infx.schema.changelog import Results
 
-        return [(pair.recipe, item) for pair in self.pairs if pair.before is not None and not pair.append_only
-                for item in coverage(pair.before, pair.after) if item.narrower]
+        entries = [item.entry for item in ledger(self.branch.trunk, self.branch.clone.path)
+                   if isinstance(item.entry, Results) and item.retracted is None]
+        sides = [(pair, published(entries, pair.recipe)) for pair in self.pairs if not pair.append_only]
+        return [(pair.recipe, item) for pair, before in sides if before is not None
+                for item in coverage(before, pair.after) if item.narrower]
 
     @cached_property
     def linted(self) -> tuple[int, list[Finding]]:
