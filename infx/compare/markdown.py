@@ -41,7 +41,13 @@ def value_text(metric: str, value: float) -> str:
 def interval_text(e: Estimate) -> str:
     """``[+1.2%, +3.4%]``: the improvement's 95 % interval for this cell alone; a dash where nothing bounds it."""
     ends = e.improvement_interval()
-    return f"[{change_text(ends[0])}, {change_text(ends[1])}]" if ends else "–"
+    return f"[{_end_text(ends[0])}, {_end_text(ends[1])}]" if ends else "–"
+
+
+def _end_text(end: float) -> str:
+    if abs(end) < 10.0:
+        return change_text(end)
+    return "> +999%" if end > 0 else f"< {MINUS}999%"
 
 
 def markdown(comparison: Comparison, beside: Beside = NOTHING) -> str:

@@ -6,7 +6,7 @@ import pytest
 from infx.compare.beside import Beside, beside, rungs
 from infx.compare.coverage import coverage
 from infx.compare.frontier import area, axes_of_curves, figures, indistinguishable, saturated
-from infx.compare.markdown import change_text, markdown
+from infx.compare.markdown import change_text, interval_text, markdown
 from infx.compare.noise import Floor, NoiseBook, add, floors_of, lookup, read_book, render_book
 from infx.compare.sides import settle
 from infx.compare.verdict import Options, Verdict, compare
@@ -178,6 +178,16 @@ def test_what_the_policy_sets_aside_is_said(make):
 
 def test_percentages_have_a_real_minus_and_no_negative_zero():
     assert [change_text(v) for v in (0.34, -0.008, -0.0004, 0.0, None)] == ["+34.0%", "−0.8%", "+0.0%", "+0.0%", ""]
+
+
+def test_an_interval_that_says_nothing_is_not_printed_to_the_digit(make):
+    def side(name, values):
+        return make.side(name, *(make.measured(f"{name}:{i}", figures={"itl-p50": v}) for i, v in enumerate(values)))
+
+    wide = compare(side("a", [10.0]), side("b", [10.0, 30.0]), Options(metrics=("itl-p50",))).cells[0]
+    assert interval_text(wide.estimate) == "[< −999%, +100.0%]"
+    near = compare(side("a", [10.0, 10.1]), side("b", [9.0, 9.1]), Options(metrics=("itl-p50",))).cells[0]
+    assert interval_text(near.estimate) == "[+7.0%, +12.8%]"
 
 
 def test_markdown_literally(make):
