@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
+from infx.compare.nodes import standing_out
 from infx.compare.sides import Facts, Measured, Side
 from infx.schema.result import Reason
 
@@ -60,12 +61,21 @@ def told(first: Iterable[Measured], second: Iterable[Measured]) -> list[Reason]:
             if len(found) > 1:
                 reasons.append(Reason(code=f"several-{name}", message=f"the {which} side's starts come from "
                                       f"{len(found)} {_TOLD[name]}: {_list(found)}"))
+        reasons += [Reason(code="node-stands-out", message=f"the {which} side: {mean.text}") for mean in
+                    standing_out(_by_label(side))]
     both = [*first, *second]
     if any(m.facts.simulated for m in both):
         reasons.append(Reason(code="simulated", message="simulated results: they show how, not how fast"))
     if any(m.facts.unofficial for m in both):
         reasons.append(Reason(code="unofficial", message="a side was swept with relaxed rules"))
     return reasons
+
+
+def _by_label(side: Iterable[Measured]) -> dict[str, list[Measured]]:
+    found: dict[str, list[Measured]] = {}
+    for m in side:
+        found.setdefault(m.facts.label, []).append(m)
+    return found
 
 
 def set_aside(side: Side) -> list[Reason]:

@@ -112,6 +112,8 @@ class Runner(Strict):
             raise ValueError("`container` is needed for launch: docker and pyxis, and refused elsewhere")
         if (self.slurm is not None) != (self.place == "slurm"):
             raise ValueError("`slurm` is needed for place: slurm, and refused elsewhere")
+        if self.launch == "pyxis" and self.place != "slurm":
+            raise ValueError("launch: pyxis is a plugin of Slurm: it needs place: slurm")
         if self.place == "slurm" and self.launch == "endpoint":
             raise ValueError("an endpoint runs already: take place: here, or start it in the job by another launch")
         if (self.url is not None) != (self.launch == "endpoint"):

@@ -7,11 +7,12 @@
 #   slurm.sh BASE power-off N   a power cut of node N: all that runs on it is gone at once
 #   slurm.sh BASE kill-slurmd N ends node N's daemon alone; its jobs' processes live on
 #   slurm.sh BASE start-node N  brings the node, or its daemon alone, back
+#   slurm.sh BASE kill-controller | start-controller   its daemon alone; state and nodes stay
 #   slurm.sh BASE status | stop
 #
 # Each node is a network, process, mount and host-name namespace with fake GPUs of its own; files are shared, as on a
 # cluster's shared storage. The controller has a namespace too, and the bridge between them lives in it: the machine's
-# own network gets neither an address nor a link. A stand-in for pyxis (spank/pyxis_standin.c) takes container flags.
+# own network gets neither an address nor a link. BASE/small is a file system of 1 MiB, to be filled. A stand-in for pyxis (spank/pyxis_standin.c) takes container flags.
 # Environment (at start): SLURM_NODES (3), SLURM_CPUS (16), SLURM_GPUS (8), SLURM_GPU_TYPE (mi355x),
 # SLURMD_TIMEOUT (10, seconds until a silent node counts as down).
 set -euo pipefail
@@ -128,10 +129,16 @@ exec nsenter --target "\$(cat $BASE/run/ctl.pid)" --mount --root --uts --net --w
 CLIENT
     chmod 755 "$BASE/bin/$name"
   done
+  start_slurmctld
+}
+
+start_slurmctld() {
   setsid nsenter --target "$(cat "$BASE/run/ctl.pid")" --mount --root --uts --net slurmctld -D </dev/null \
     >>"$BASE/log/slurmctld.out" 2>&1 &
   echo $! >"$BASE/run/slurmctld.pid"
 }
+
+controller_answers() { "$BASE/bin/scontrol" ping | grep -q 'is UP'; }
 
 start_munge() {
   rm -f "$BASE"/run/munge.socket*
@@ -178,6 +185,8 @@ start_all() {
   if ! running "$BASE/run/slurmctld.pid"; then
     stop_all
     write_configuration
+    mkdir -p "$BASE/small"
+    mount -t tmpfs -o size=1m infx-small "$BASE/small"
     make_network
     start_munge
     start_controller
@@ -196,6 +205,7 @@ stop_all() {
   for file in slurmctld munged; do stop_by_file "$BASE/run/$file.pid"; done
   stop_by_file "$BASE/run/ctl.pid" KILL
   rm -f "$BASE/run/ctl.up"
+  if mountpoint -q "$BASE/small"; then umount -l "$BASE/small"; fi
   for space in $(ip netns list | awk -v own="$SPACE-" 'index($1, own) == 1 {print $1}'); do ip netns del "$space"; done
 }
 
@@ -218,8 +228,10 @@ case $VERB in
   env) show_env ;;
   start-node) start_node "$NODE" ;;
   power-off) kill -KILL "$(cat "$BASE/run/node.$NODE.pid")" && rm "$BASE/run/node.$NODE.pid" ;;
+  kill-controller) stop_by_file "$BASE/run/slurmctld.pid" KILL ;;
+  start-controller) start_slurmctld; wait_for 30 controller_answers ;;
   kill-slurmd) kill -KILL "$(slurmd_of "$NODE")" ;;
   status) show_status ;;
   stop) stop_all ;;
-  *) sed -n '2,18p' "${BASH_SOURCE[0]}"; exit 2 ;;
+  *) sed -n '2,19p' "${BASH_SOURCE[0]}"; exit 2 ;;
 esac

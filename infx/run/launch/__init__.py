@@ -9,11 +9,14 @@ from pathlib import Path
 
 from infx.engines.protocol import Engine
 from infx.errors import RunnerError
-from infx.run.launch import container
+from infx.run.launch import container, pyxis
 from infx.run.launch.prepared import Prepared
 from infx.run.launch.process import EngineProcess, find_executable
 from infx.schema.runner import Runner
 from infx.schema.settings import ServerConfig
+
+OWNER = "INFX_OWNER"
+"""Name that every engine process has in its environment: who started it, so that leftovers can be told apart."""
 
 _PASSED = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR", "TZ", "LD_LIBRARY_PATH")
 """Names that every engine process gets from the caller; all else must be in the recipe or the profile."""
@@ -37,7 +40,8 @@ def prepare(runner: Runner, engine: Engine, server: ServerConfig, *, hardware: s
     if runner.launch == "process" and runner.executable is not None:
         command = [find_executable(runner.executable, root), *engine.program[1:], *argv]
         passed = {name: caller[name] for name in (*_PASSED, *runner.pass_env) if name in caller}
-        return Prepared(shown=command, env=env, spawn_env={**passed, **env}, passed=list(passed))
+        return Prepared(shown=command, env=env, spawn_env={**passed, **env, OWNER: owner},
+                        passed=list(passed))
     if runner.launch == "docker" and runner.container is not None:
         image = container.resolve_image(runner.container, server.image, known=known_digest)
         asked = container.ContainerRequest(
@@ -45,8 +49,12 @@ def prepare(runner: Runner, engine: Engine, server: ServerConfig, *, hardware: s
             passed={name: caller[name] for name in runner.pass_env if name in caller}, gpus=gpus,
             grace_s=runner.limits.stop_s)
         return container.prepare(runner.container, image, asked)
+    if runner.launch == "pyxis" and runner.container is not None and runner.slurm is not None:
+        image = pyxis.imported(Path(runner.slurm.images), server.image, known=known_digest)
+        return pyxis.prepare(runner.container, image, program=engine.program, argv=argv, env=env,
+                             passed={name: caller[name] for name in runner.pass_env if name in caller}, caller=caller)
     raise RunnerError(f"launch: {runner.launch} is not available here", where=f"runners/{runner.name}.yaml",
-                      allowed="process, docker")
+                      allowed="process, docker, pyxis")
 
 
 def environment_of(runner: Runner, server: ServerConfig, hardware: str, gpus: Sequence[int] = ()) -> dict[str, str]:
@@ -65,5 +73,13 @@ def launch(prepared: Prepared, log: Path, root: Path, grace_s: float) -> EngineP
 
 def owner_label(run: str, job: str = "") -> str:
     """Who starts an engine: the run, this process and when it began (a process id alone is used again), the job."""
-    began = Path(f"/proc/{os.getpid()}/stat").read_text().rsplit(")", 1)[1].split()[19]
-    return f"{run}:{os.getpid()}:{began}" + (f":{job}" if job else "")
+    return f"{run}:{os.getpid()}:{began(os.getpid())}" + (f":{job}" if job else "")
+
+
+def began(pid: int) -> str | None:
+    """When a process began, in the kernel's ticks since boot; None when there is no such process, or it is a zombie."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    except (OSError, IndexError):
+        return None
+    return None if fields[0] == "Z" else fields[19]

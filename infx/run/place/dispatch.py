@@ -78,7 +78,11 @@ def _submit_one(context: Context, cluster: Cluster, block: Block) -> Job:
     text = script(context.root.absolute(), folder, runner.slurm.python or sys.executable, work)
     store.write_file(folder / "job.sh", text.encode())
     gpus = context.plan.servers[block.server].parallel.gpus
-    job.id = cluster.submit(submission(runner, folder, name, gpus), folder, name, gpus)
+    try:
+        job.id = cluster.submit(submission(runner, folder, name, gpus), folder, name, gpus)
+    except InfxError:
+        (folder / RECORD).unlink()
+        raise
     _record(context, job)
     return job
 
@@ -197,14 +201,24 @@ def _take_over(context: Context, job: Job) -> None:
     taken = job.folder / "taken.json"
     if taken.exists():
         return
-    if job.verdict.fate is Fate.LOST:
-        context.emit(BlockLost(job.block, job.id or "", job.verdict.why))
+    if job.verdict.fate is Fate.LOST or "exit code" in job.verdict.why:
+        context.emit(BlockLost(job.block, job.id or "", job.verdict.why + _last_words(job)))
     for nested in sorted((job.folder / "runs").glob("[!.]*")):
         try:
             adopt(context.store, nested)
         except InfxError as error:
             context.emit(BlockLost(job.block, job.id or "", f"its results stay in {nested}: {error}"))
     context.store.write_file(taken, json.dumps({"fate": job.verdict.fate, "why": job.verdict.why}).encode() + b"\n")
+
+
+def _last_words(job: Job) -> str:
+    """What the job said last on its own output: the error, where infx refused to go on."""
+    try:
+        lines = (job.folder / "output.log").read_text(errors="replace").splitlines()
+    except OSError:
+        return ""
+    told = next((at for at in range(len(lines) - 1, -1, -1) if lines[at].startswith("infx: ")), len(lines))
+    return "".join(f"\n  | {line}" for line in lines[told:][:4])
 
 
 def _outcomes(context: Context, jobs: Sequence[Job]) -> list[Outcome]:

@@ -69,7 +69,8 @@ def judge(seen: Seen | None, marker: Mapping[str, object] | None, *, submitted: 
     that has ended is not ``settled``: its files may show late.
     """
     if marker is not None:
-        return Verdict(Fate.DONE, f"on {marker.get('node', 'an unnamed node')}")
+        code, node = marker.get("exit"), marker.get("node", "an unnamed node")
+        return Verdict(Fate.DONE, f"on {node}" if code in (0, 1) else f"infx ended with exit code {code} on {node}")
     if seen is None:
         why = "the scheduler does not know it any more" if submitted else "it was never submitted"
         return Verdict(Fate.LOST, why, settled=not submitted)

@@ -24,9 +24,16 @@ class Slurm:
 
     def node(self, verb: str, name: str) -> None:
         """`power-off`, `kill-slurmd` or `start-node`, on node ``name``."""
-        # A node that is started here belongs to the cluster, not to the test.
+        self.call(verb, name)
+
+    def call(self, *words: str) -> None:
+        """A verb of the script. What is started by it belongs to the cluster, not to the test."""
         own = {key: value for key, value in os.environ.items() if key not in ("INFX_TEST_TOKEN", "TMPDIR")}
-        subprocess.run([SCRIPT, self.base, verb, name], check=True, timeout=60, env=own)
+        subprocess.run([SCRIPT, self.base, *words], check=True, timeout=60, env=own)
+
+    def update(self, *words: str) -> None:
+        """`scontrol update WORDS…`."""
+        subprocess.run(["scontrol", "update", *words], check=True, timeout=30)
 
     def job(self, number: str) -> dict[str, str]:
         """What the controller says of a job, by the names of `scontrol show job`."""
