@@ -32,6 +32,9 @@ def command(
     plan_file: Annotated[Path | None, typer.Option("--plan", help="Sweep this plan.json; nothing is planned.")] = None,
     block: Annotated[str | None, typer.Option("--block", metavar="ID", help="With --plan: only this block.")] = None,
     detach: Annotated[bool, typer.Option("--detach", help="Slurm: submit the jobs and return; see `infx runs`.")] = False,
+    unofficial: Annotated[bool, typer.Option("--unofficial", help="Findings do not stop it; never publishable.")] = False,
+    image: Annotated[str | None, typer.Option("--image", metavar="LOCAL", help="With --unofficial: this image of this "
+                                              "machine (id or name) instead of the recipe's.")] = None,
     out: Out = Path("runs"),
 ) -> None:
     """Start the pinned engines, walk the ladder, measure, store and draw. Exit code 1 when a point is not ok."""
@@ -40,7 +43,8 @@ def command(
     from infx.cli.sweep_request import Request, requested
 
     asked = Request(keys=tuple(keys or ()), runner=runner_name, only=tuple(only or ()), arms=tuple(arm or ()),
-                    quick=quick, resume=resume, retry_failed=retry_failed, plan_file=plan_file, block=block, out=out)
+                    quick=quick, resume=resume, retry_failed=retry_failed, plan_file=plan_file, block=block, out=out,
+                    unofficial=unofficial, image=image)
     ok = True
     with stop_signals() as stop:
         for job in requested(asked, Path.cwd()):

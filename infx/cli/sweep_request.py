@@ -16,11 +16,14 @@ from pydantic import ValidationError
 
 from infx.compare.ab import repeats_of
 from infx.errors import InputError, UsageError
+from infx.cli.lint_gate import lint_gate
 from infx.plan.load import plans_for
+from infx.plan.local import unofficial
 from infx.plan.select import keep, one_block, only
 from infx.results.load import RunState, load_run, missing_points
 from infx.results.store import RunStore, new_run_id
 from infx.run.launch import check_program
+from infx.run.launch.container import local_id
 from infx.run.place.node import node_name, on_node
 from infx.run.sweep import admit
 from infx.run.workload import with_corpora
@@ -46,6 +49,8 @@ class Request:
     plan_file: Path | None
     block: str | None
     out: Path
+    unofficial: bool = False
+    image: str | None = None
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,10 @@ def requested(asked: Request, cwd: Path) -> Iterator[Job]:
         plans = _planned(asked, asked.plan_file)
     else:
         plans = plans_for(tree, asked.keys, only=asked.only, arms=asked.arms, quick=asked.quick)
+        lint_gate(tree, [plan.recipe for plan in plans], blocking=not (asked.unofficial or runner.stands_in))
+    if asked.unofficial:
+        image = None if asked.image is None else _local_image(runner, asked.image)
+        plans = [unofficial(plan, image) for plan in plans]
     for plan in plans:
         admit(plan, runner)
     check_program(runner, root)
@@ -90,10 +99,23 @@ def _check(asked: Request) -> None:
         raise UsageError("--block goes with --plan")
     if asked.plan_file is not None and (asked.arms or asked.quick):
         raise UsageError("--arm and --quick plan anew; a plan file is swept as it stands")
+    if asked.image is not None and not asked.unofficial:
+        raise UsageError("--image runs another build than the recipe pins", hint="add --unofficial: such results are "
+                         "never publishable")
+    if asked.unofficial and asked.resume is not None:
+        raise UsageError("--unofficial plans anew; a resumed run stays what it was")
     if asked.retry_failed and asked.resume is None:
         raise UsageError("--retry-failed goes with --resume")
     if asked.resume is not None and (asked.only or asked.arms or asked.quick):
         raise UsageError("--only, --arm and --quick plan anew; a resumed run keeps its plan")
+
+
+def _local_image(runner: Runner, image: str) -> str:
+    """The id of an image of this machine, by which it is planned and run. Raises UsageError or RunnerError."""
+    if runner.launch != "docker" or runner.container is None or runner.place != "here":
+        raise UsageError(f"--image names a container image, but {runner.name!r} starts none on this machine",
+                         where=f"runners/{runner.name}.yaml", allowed="a runner with place: here, launch: docker")
+    return local_id(runner.container, image)
 
 
 def _planned(asked: Request, path: Path) -> list[Plan]:

@@ -48,6 +48,41 @@ def machine_lease(folder: Path, holder: dict[str, object], *, wanted: bool = Tru
         lock.release()
 
 
+def held(folder: Path, gpus: int) -> list[str]:
+    """Who holds the machine, and which of its first ``gpus`` accelerators are held; empty when nobody holds any."""
+    _make(folder)
+    found = [] if _free(folder / "machine.lock") else [f"machine ({_holder(folder)})"]
+    return found + [f"GPU {index}" for index in range(gpus) if not _free(folder / f"gpu-{index}.lock")]
+
+
+def stale_note(folder: Path) -> Path | None:
+    """The note of a holder that is gone (its lock is free); None when there is none."""
+    note = folder / "machine.json"
+    return note if note.exists() and _free(folder / "machine.lock") else None
+
+
+def drop_note(folder: Path) -> bool:
+    """Remove the note of a dead holder, under the lock; False when a living sweep holds it."""
+    try:
+        with FileLock(folder / "machine.lock", timeout=0, mode=0o666):
+            (folder / "machine.json").unlink(missing_ok=True)
+    except Timeout:
+        return False
+    return True
+
+
+def _free(path: Path) -> bool:
+    if not path.exists():
+        return True
+    lock = FileLock(path, timeout=0, mode=0o666)
+    try:
+        lock.acquire()
+    except Timeout:
+        return False
+    lock.release()
+    return True
+
+
 def _make(folder: Path) -> None:
     """The folder, writable for all users: a lease that only one user could see would be none."""
     if not folder.is_dir():

@@ -12,7 +12,7 @@ from pathlib import Path
 from infx.errors import RemoteError, RunnerError
 from infx.run.launch.prepared import Prepared
 from infx.run.launch.process import Ended
-from infx.schema.image import parse_image
+from infx.schema.image import Pin, parse_image
 from infx.schema.runner import Container
 
 LABEL = "org.infx.sweep"
@@ -46,8 +46,14 @@ class ContainerRequest:
 def resolve_image(container: Container, reference: str, *, known: str | None = None) -> ImageFacts:
     """Pull as the profile says and read the digest. Raises RemoteError, or RunnerError when the tag has moved.
 
-    ``known``: the digest that this plan ran by before; another one now is refused with both.
+    ``known``: the digest that this plan ran by before; another one now is refused with both. An image id (a build
+    that no registry has) is never pulled, and is its own digest.
     """
+    if parse_image(reference).pin is Pin.LOCAL:
+        facts = _inspect(container.tool, reference)
+        if not facts:
+            raise _not_here(container, reference)
+        return ImageFacts(facts["Id"], facts["Id"], facts["Id"], _env(facts))
     if container.pull == "always" or (container.pull == "missing" and not _inspect(container.tool, reference)):
         pulled = tool(container.tool, "pull", "--quiet", reference, timeout_s=7200)
         if pulled.returncode != 0:
@@ -55,15 +61,31 @@ def resolve_image(container: Container, reference: str, *, known: str | None = N
                               hint="check the reference, the registry and the login of the container tool")
     facts = _inspect(container.tool, reference)
     if not facts:
-        raise RunnerError(f"the image {reference} is not on this machine", allowed="an image that was pulled before",
-                          hint=f"`{container.tool} pull {reference}`, or set pull: missing in the profile")
+        raise _not_here(container, reference)
     digest = _digest(facts, reference)
     if known is not None and digest != known:
         raise RunnerError(f"the tag {reference} has moved: planned {known}, now {digest}",
                           hint="pin the digest in the recipe, or plan anew")
     repository = parse_image(reference).repository
-    env = dict(word.split("=", 1) for word in facts.get("Config", {}).get("Env") or [] if "=" in word)
-    return ImageFacts(facts["Id"], f"{repository}@{digest}" if digest else facts["Id"], digest, env)
+    return ImageFacts(facts["Id"], f"{repository}@{digest}" if digest else facts["Id"], digest, _env(facts))
+
+
+def local_id(container: Container, image: str) -> str:
+    """The id (``sha256:…``) of an image of this machine, named in any way. Raises RunnerError when there is none."""
+    facts = _inspect(container.tool, image)
+    if not facts:
+        raise _not_here(container, image)
+    found = str(facts["Id"])
+    return found if found.startswith("sha256:") else f"sha256:{found}"
+
+
+def _not_here(container: Container, image: str) -> RunnerError:
+    return RunnerError(f"the image {image} is not on this machine", allowed="an image that was pulled or built before",
+                       hint=f"see `{container.tool} image ls`; `{container.tool} pull {image}` if a registry has it")
+
+
+def _env(facts: dict) -> dict[str, str]:
+    return dict(word.split("=", 1) for word in facts.get("Config", {}).get("Env") or [] if "=" in word)
 
 
 def prepare(container: Container, image: ImageFacts, asked: ContainerRequest) -> Prepared:
