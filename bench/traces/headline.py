@@ -58,7 +58,7 @@ def source_of(plan: Plan, point: Point, corpus: Path | None, block: int, idle_ca
     ids = TokenIds(high + 1, first=low)
     work = point.workload
     cap = work.idle_cap_s if idle_cap is None else idle_cap
-    options = ReplayOptions(seed=20261201, salt=point.key, warmup_turns=work.warmup_turns,
+    options = ReplayOptions(seed=20261201, salt=point.key.partition("/")[2], warmup_turns=work.warmup_turns,
                             idle_cap_s=cap, cache_block=block)
     if corpus is None:
         return generated_source(ids, point.concurrency, options, context_limit=point.context_limit,
