@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "explain": ("infx.cli.explain", "Say what each point will do before it runs, or what a change changes."),
     "sweep": ("infx.cli.sweep", "Start pinned engines, measure every point of the ladder, store the results."),
     "runs": ("infx.cli.runs", "List runs and their jobs; attach to one, or cancel it."),
+    "runner": ("infx.cli.runner", "List runner profiles; check that one can measure here; clear up after dead sweeps."),
     "show": ("infx.cli.show", "Print the table of a run."),
     "plot": ("infx.cli.plot", "Draw throughput against interactivity and latency."),
     "report": ("infx.cli.report", "Put runs into one page that opens from disk."),
