@@ -118,12 +118,16 @@ def _table(item: Shown) -> str:
         return f"#### {item.recipe}\n\n{item.comparison}"
     lines = [f"#### {item.recipe}", "", "There is no earlier entry to compare with.", "",
              f"| point | status | {' | '.join(_title(name) for name in COLUMNS)} |", "|---" * (len(COLUMNS) + 2) + "|"]
-    for label, found in item.after.points.items():
+    for label, found in sorted(item.after.points.items(), key=lambda pair: _rung(pair[1][-1])):
         last = found[-1]
         figures = [(value_text(name, value) if (value := _value(last, name)) is not None else "–") for name in COLUMNS]
         lines.append(f"| {label} | {last.status} | {' | '.join(figures)} |")
     lines += [f"| {label} | missing |{' |' * len(COLUMNS)}" for label in item.after.missing]
     return "\n".join(lines) + "\n"
+
+
+def _rung(measured: Measured) -> tuple[str, int]:
+    return measured.facts.curve, measured.facts.concurrency
 
 
 def _claims(content: Content) -> str:

@@ -59,6 +59,12 @@ def eval_wants(ask: Ask, changes: Sequence[Change], recipes: Recipes) -> dict[st
     return found
 
 
+def explicit_evals(label: bool, changes: Sequence[Change], recipes: Recipes) -> list[str]:
+    """What a ``label`` or an entry asks for by name, a line a recipe: without them no results may be reused."""
+    return sorted({f"evals of {key}" for change in changes if label or change.evals_only or change.all_evals
+                   for key in selected(change, recipes) if key in recipes.head})
+
+
 def eval_blocks(plan: Plan, *, every: bool) -> list[Plan]:
     """One plan a block, named ``evals-…``, of the points that the rule chooses: one engine start serves them all."""
     chosen = keep(plan, set(eval_points(plan, every=every)))

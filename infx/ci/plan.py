@@ -102,8 +102,9 @@ def sweep(ask: Ask, plans: Sequence[tuple[Plan, frozenset[str] | None]], runner_
     said = list(notes)
     graded = tuple(Job(part, runner_of(part)) for plan, every in evals for part in eval_blocks(plan, every=every))
     if graded:
-        said.append(f"to be evaluated: {sum(len(job.block.points) for job in graded)} points, in {len(graded)} engine "
-                    "starts; listed, not run and not in the costs: infx has no evals yet")
+        points = sum(len(job.block.points) for job in graded)
+        said.append(f"points to be evaluated: {points}, engine starts for that: {len(graded)}; listed, not run and not "
+                    "in the costs: infx has no evals yet")
     measuring = ask.points != "none" and ask.evals != "only"
     chosen = [narrowed for plan, keys in plans if measuring and (narrowed := _narrowed(plan, keys, ask)) is not None]
     canary, rest = _split_canary(chosen, startup_s) if ask.canary else (None, chosen)

@@ -45,7 +45,9 @@ def _only(run: LoadedRun, chosen: set[tuple[str, str, str]]) -> ResultsSummary:
 
 
 def _joined(parts: Sequence[ResultsSummary], order: dict[str, int], name: str) -> ResultsSummary:
-    points = sorted((point for part in parts for point in part.points), key=lambda point: order[point.point])
+    several = len(parts) > 1  # starts are numbered within a run folder
+    points = sorted((replace(point, start=f"{part.run}:{point.start}") if several else point
+                     for part in parts for point in part.points), key=lambda point: order[point.point])
     first = parts[0]
     own = first.run if len(parts) == 1 else f"{first.run}+{len(parts) - 1}"
     return ResultsSummary(

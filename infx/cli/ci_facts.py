@@ -8,6 +8,8 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from infx.ci.evals import eval_wants, explicit_evals
+from infx.ci.labels import Ask
 from infx.ci.reuse import Refusal, Reuse, judge
 from infx.ci.signoff import Fact
 from infx.errors import InfxError
@@ -69,7 +71,8 @@ class Evidence:
         """Whether the runs stand for that; what could not be fetched stands for nothing."""
         if self.unfetched:
             return Reuse((), tuple(self.unfetched))
-        return judge(self.plans, self.runs, harness=self.harness, digests=self.digests)
+        asked = explicit_evals(self.eval_labels, self.changes, self.branch.recipes)
+        return judge(self.plans, self.runs, harness=self.harness, digests=self.digests, evals=asked)
 
     def of(self, recipe: str) -> list[LoadedRun]:
         """The run folders of a recipe."""
@@ -212,7 +215,8 @@ def _coverage(evidence: Evidence) -> Fact:
 
 
 def _evals(evidence: Evidence) -> Fact:
-    asked = evidence.eval_labels or any(change.all_evals or change.evals_only for change in evidence.changes)
-    if not asked:
-        return Fact(True, "no entry and no label asks for more than the usual")
-    return Fact(None, "infx runs no evals yet")
+    ask = Ask("all", evals="all" if evidence.eval_labels else "default")
+    wants = eval_wants(ask, evidence.changes, evidence.branch.recipes)
+    if not wants:
+        return Fact(True, "none is asked for")
+    return Fact(None, f"infx runs no evals yet, and {', '.join(wants)} wants some")

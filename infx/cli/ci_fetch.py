@@ -12,10 +12,13 @@ import typer
 from infx.cli.options import AsJson
 
 if TYPE_CHECKING:
+    from infx.changelog.driver import Repository
     from infx.ci.github import Client
     from infx.ci.reuse import Refusal
+    from infx.cli.ci_branch import Branch
     from infx.results.load import LoadedRun
     from infx.schema.changelog import Results
+    from infx.schema.plan import Plan
 
 Pull = Annotated[int, typer.Option("--pull", metavar="NUMBER", min=1, help="The pull request.")]
 Repo = Annotated[str | None, typer.Option("--repository", metavar="OWNER/NAME", show_default=False,
@@ -118,11 +121,21 @@ def record(before: Annotated[str, typer.Option("--before", metavar="SHA", help="
         typer.echo(json.dumps({"recorded": [], "why": why}) if as_json else f"nothing to record: {why}")
         return
     clone.git("fetch", "--quiet", "--no-tags", "origin", f"refs/pull/{number}/head")
-    _record(clone, client, number, merged.head, wanted, branch, out, as_json)
+    _record(clone, client, number, merged, wanted, branch, out, as_json)
 
 
-def _record(clone: Any, client: Client, number: int, head: str, wanted: Sequence[Any], branch: str, out: Path,
-            as_json: bool) -> None:
+def _evals(client: Client, number: int, merged: Branch) -> list[str]:
+    """Evals that the pull request's labels or entries ask for by name."""
+    from infx.ci.evals import explicit_evals
+    from infx.ci.remote import pull_of
+    from infx.cli.ci_branch import fresh_changes
+
+    labelled = bool({"all-evals", "evals-only"} & {*pull_of(client, number).labels})
+    return explicit_evals(labelled, fresh_changes(merged), merged.recipes)
+
+
+def _record(clone: Repository, client: Client, number: int, merged: Branch, wanted: Sequence[Plan], branch: str,
+            out: Path, as_json: bool) -> None:
     """Fetch, judge, tell the pull request, and put the entries on the trunk in one commit."""
     import json
 
@@ -132,7 +145,8 @@ def _record(clone: Any, client: Client, number: int, head: str, wanted: Sequence
     from infx.cli.ci_reuse import MARKER, enforce, markdown
 
     got = fetch_of_pull(client, number, out)
-    found = Reuse((), tuple(got.refusals)) if got.refusals else judge(wanted, got.runs, harness=harness(clone, head))
+    found = Reuse((), tuple(got.refusals)) if got.refusals else judge(
+        wanted, got.runs, harness=harness(clone, merged.head), evals=_evals(client, number, merged))
     if not found.qualifies:
         client.upsert_comment(number, MARKER, markdown(found, got.notes))
         enforce(found)

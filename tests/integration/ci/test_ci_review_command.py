@@ -41,7 +41,7 @@ def host():
 
 def text(world, commit, *keys):
     page = world.infx("ci", "checklist", "--head", commit, "--base", "main").stdout
-    for key in keys or PERSON:
+    for key in keys or (*PERSON, "evals"):
         page = page.replace(f"[ ] **{key}**", f"[x] **{key}**")
     return page
 
@@ -70,8 +70,9 @@ def test_a_complete_sign_off_stands_and_says_who_decided_what(world):
     assert done.returncode == 0, done.stdout + done.stderr
     found = boxes(done)
     assert {key: by for key, (by, _, _) in found.items()} == {
-        **dict.fromkeys(("recipes", "waivers", "changelog", "measured", "claims", "coverage", "evals"), "machine"),
-        **dict.fromkeys(PERSON, "person")}
+        **dict.fromkeys(("recipes", "waivers", "changelog", "measured", "claims", "coverage"), "machine"),
+        **dict.fromkeys((*PERSON, "evals"), "person")}
+    assert found["evals"][2] == f"infx runs no evals yet, and {KEY} wants some; a person vouches"
     assert found["measured"][2].startswith("14 points, by 20261201T090001Z") and found["waivers"][2] == "there is none"
     assert found["claims"][2] == "no entry claims anything" and all(holds for _, holds, _ in found.values())
     assert sign(world, world.seed, None, "--json").stdout == done.stdout  # P45
@@ -198,7 +199,7 @@ def test_the_code_host_knows_head_author_files_labels_and_teams(world, host):
     said = json.loads(done.stdout)["refusals"]
     assert "owner wrote this pull request: somebody else signs it off" in said
     assert "owner does not own docs/waiver/7.md (CODEOWNERS: @org/keepers)" in said
-    assert boxes(done)["evals"] == ("person", False, "infx runs no evals yet; not ticked")
+    assert not boxes(done)["measured"][1] and "evals-missing: it was asked" in boxes(done)["measured"][2]
     host.teams["org/keepers"] = ["owner"]
     host.pull(7, world.seed, files=["docs/waiver/7.md"])
     assert remote(world, host).returncode == 0

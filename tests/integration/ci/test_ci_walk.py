@@ -76,7 +76,7 @@ class Walk:
     def sign(self, code: int = 0) -> str:
         """An owner posts the checklist; infx decides its boxes and sets the commit's status."""
         page = self.infx("ci", "checklist", "--head", self.world.seed, "--base", "main")
-        for key in PERSON:
+        for key in (*PERSON, "evals"):
             page = page.replace(f"[ ] **{key}**", f"[x] **{key}**")
         comment = self.host.comment(7, "owner", page)
         (self.world.root / "event.json").write_text(json.dumps({
@@ -140,6 +140,14 @@ def test_at_merge_nothing_is_recorded_that_does_not_qualify_and_the_pull_request
     done = walk.record(before, code=13)
     assert done == "" and host.pushed == [] and "**Reuse: no.**" in host.comments[7][-1]["body"]
     assert "`point-missing`" in host.comments[7][-1]["body"]
+
+
+def test_evals_that_an_entry_asks_for_are_missed_at_merge(tmp_path, host):
+    walk = Walk(make_world(tmp_path), host)
+    walk.sweep(walk.label())
+    host.pulls[7]["labels"].append({"name": "all-evals"})
+    walk.record(walk.merge(), code=13)
+    assert host.pushed == [] and f"`evals-missing` evals of {KEY}" in host.comments[7][-1]["body"]
 
 
 def test_somebody_quicker_on_the_trunk_loses_nothing(tmp_path, host):

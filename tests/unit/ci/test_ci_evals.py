@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from infx.changelog.coverage import Recipes
-from infx.ci.evals import eval_blocks, eval_points, eval_wants
+from infx.ci.evals import eval_blocks, eval_points, eval_wants, explicit_evals
 from infx.ci.labels import asked
 from infx.plan.expand import expand
 from infx.schema.changelog import Change
@@ -61,3 +61,10 @@ def test_who_asks_for_evals(labels, more, wants):
     recipes = Recipes({}, {"a": {"a/tp1/c1": "1"}, "b": {}})
     assert eval_wants(asked(labels), [change(**more)], recipes) == wants
     assert eval_wants(asked(labels), [change(**more)], Recipes({"a": {}}, {})) == {}
+
+
+def test_what_is_asked_for_by_name():
+    recipes = Recipes({}, {"a": {}, "b": {}})
+    assert explicit_evals(False, [change()], recipes) == []
+    assert explicit_evals(True, [change()], recipes) == ["evals of a"]
+    assert explicit_evals(False, [change(all_evals=True), change(evals_only=True)], recipes) == ["evals of a"]

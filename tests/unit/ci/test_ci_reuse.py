@@ -148,6 +148,8 @@ def test_a_sweep_in_parts_proposes_one_entry_a_recipe(tmp_path):
     [entry] = proposed(plans, parts, found, "sweep-501")
     assert entry.run == f"sweep-501-{HEAD}" and publishable(entry) and entry.harness == "abc1234"
     assert [point.point for point in entry.points] == [f"{HEAD}/tp{tp}/c{c}" for tp in (4, 2) for c in (1, 8, 64)]
+    assert [entry.points[0].start, entry.points[-1].start] == [
+        "20261201T090004Z-demo-000004:001", "20261201T090002Z-demo-000002:001"]
     assert proposed(plans, parts, found)[0].run == "20261201T090002Z-demo-000002+1"
 
 
@@ -155,7 +157,8 @@ def test_only_what_stands_for_a_point_is_proposed(tmp_path):
     run = folder(tmp_path)
     less = keep(PLAN, {f"{HEAD}/tp2/c8"})
     [entry] = proposed([less], [run], judge([less], [run], harness=same, client="c1"))
-    assert [point.point for point in entry.points] == [f"{HEAD}/tp2/c8"] and entry.run == run.run.id
+    assert [(point.point, point.start) for point in entry.points] == [(f"{HEAD}/tp2/c8", "001")]
+    assert entry.run == run.run.id
 
 
 def test_a_run_that_does_not_qualify_proposes_nothing(tmp_path):
