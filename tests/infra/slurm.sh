@@ -12,7 +12,7 @@
 #
 # Each node is a network, process, mount and host-name namespace with fake GPUs of its own; files are shared, as on a
 # cluster's shared storage. The controller has a namespace too, and the bridge between them lives in it: the machine's
-# own network gets neither an address nor a link. BASE/small is a file system of 1 MiB, to be filled. A stand-in for pyxis (spank/pyxis_standin.c) takes container flags.
+# own network gets neither an address nor a link. BASE/small is a file system of 4 MiB, to be filled. A stand-in for pyxis (spank/pyxis_standin.c) takes container flags.
 # Environment (at start): SLURM_NODES (3), SLURM_CPUS (16), SLURM_GPUS (8), SLURM_GPU_TYPE (mi355x),
 # SLURMD_TIMEOUT (10, seconds until a silent node counts as down).
 set -euo pipefail
@@ -186,7 +186,7 @@ start_all() {
     stop_all
     write_configuration
     mkdir -p "$BASE/small"
-    mount -t tmpfs -o size=1m infx-small "$BASE/small"
+    mount -t tmpfs -o size=4m infx-small "$BASE/small"
     make_network
     start_munge
     start_controller

@@ -10,22 +10,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from infx.errors import InfxError
+from infx.errors import BusyError, InfxError
 from infx.results.adopt import adopt
 from infx.results.layout import RESULT_FILES, RunPaths
 from infx.results.load import load_run, read_result
+from infx.results.store import RunStore
 from infx.run.context import Context
 from infx.run.events import BlockLost, PointDone, PointSkipped, QueueSeen
 from infx.run.place.cluster import Batch, Steps
-from infx.run.place.jobs import (
-    Fate,
-    Verdict,
-    folder_name,
-    judge,
-    parse_marker,
-    script,
-    submission,
-)
+from infx.run.place.jobs import Fate, Verdict, folder_name, judge, parse_marker, script, submission
 from infx.run.policy import Outcome
 from infx.run.sweep import SweepOutcome
 from infx.schema.plan import Block
@@ -129,8 +122,22 @@ def look(jobs: Sequence[Job], cluster: Cluster, settle_s: float, now: float) -> 
             continue
         job.lost_since = now if job.lost_since is None else job.lost_since
         if now - job.lost_since >= settle_s:
-            job.verdict = Verdict(Fate.LOST, job.verdict.why)
+            lives = _still_writes(job)
+            job.verdict = (Verdict(Fate.RUNNING, "given up by the scheduler, but it still writes") if lives else
+                           Verdict(Fate.LOST, job.verdict.why))
     return queue is not None
+
+
+def _still_writes(job: Job) -> bool:
+    """True while a process holds the lock of the job's own run folder; a dead node's lock is given up for it."""
+    for nested in (job.folder / "runs").glob("[!.]*"):
+        try:
+            RunStore.open(nested).close()
+        except BusyError:
+            return True
+        except InfxError:
+            continue
+    return False
 
 
 def _marker(job: Job) -> dict[str, object] | None:

