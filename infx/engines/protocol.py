@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from pydantic import JsonValue
@@ -28,11 +28,23 @@ class ServerFacts:
 
 
 @dataclass(frozen=True)
+class OffloadFacts:
+    """What KV offload to host memory may use: ``budget_gb`` decimal gigabytes for all ranks of the server together."""
+
+    budget_gb: int
+    tp: int
+    pp: int
+    dp: int
+
+
+@dataclass(frozen=True)
 class Counters:
     """Names of an engine's counters and histograms in ``/metrics`` (prometheus sample names).
 
     ``steps`` counts engine steps by ``kind`` and by what ``engaged`` (``mono`` is in the
-    names of mono decode kernels); ``rows`` is a histogram of decode rows.
+    names of mono decode kernels); ``rows`` is a histogram of decode rows. ``acceptance`` is a gauge of the
+    acceptance length, for engines that do not count drafts. ``rank`` is the label that tells data-parallel
+    ranks apart.
     """
 
     running: str
@@ -55,6 +67,8 @@ class Counters:
     steps: str | None = None
     mono: str = "mono"
     rows: str | None = None
+    acceptance: str | None = None
+    rank: str = "engine"
 
 
 class Gpus(Protocol):
@@ -77,7 +91,9 @@ class Engine:
     ``context_limit``: the longest request that serve arguments allow, None when they do not say.
     ``version_of``: the engine's version out of its ``/version`` reply. ``observe``, ``features`` and
     ``effective`` read a log back: verdicts on what was asked, proofs of claimed features, settings as reported.
-    ``server_pid``: the process id that the engine logs for its server.
+    ``server_pid``: the process id that the engine logs for its server. ``env``: names that the engine needs beside
+    what the recipe sets. ``offloads``: backend of KV offload to the serve keys that ask for it. ``version_path``:
+    where ``version_of``'s reply comes from.
     """
 
     name: str
@@ -94,3 +110,6 @@ class Engine:
     features: Callable[[str, Mapping[str, str]], list[Observed]]
     effective: Callable[[str], dict[str, JsonValue]]
     server_pid: Callable[[str], int | None]
+    env: Callable[[ServerFacts], dict[str, str]] = lambda facts: {}
+    offloads: Mapping[str, Callable[[OffloadFacts], dict[str, JsonValue]]] = field(default_factory=dict)
+    version_path: str = "/version"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Mapping, Sequence
 
@@ -36,6 +37,32 @@ def _value(word: str) -> JsonValue:
         return json.loads(word)
     except ValueError:
         return word
+
+
+def keywords(text: str) -> dict[str, JsonValue]:
+    """``{'a': 1, 'b': Config(c=2)}`` or ``Args(a=1, b=Config(c=2))`` as plain values: calls become their keyword
+    arguments, and what is no literal its source text. Empty for text that is no such expression.
+    """
+    try:
+        found = _plain(ast.parse(text, mode="eval").body)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _plain(node: ast.expr) -> JsonValue:
+    if isinstance(node, ast.Dict):
+        pairs = zip(node.keys, node.values, strict=True)
+        return {str(_plain(key)): _plain(value) for key, value in pairs if key is not None}
+    if isinstance(node, ast.Call):
+        return {word.arg: _plain(word.value) for word in node.keywords if word.arg is not None}
+    if isinstance(node, ast.List | ast.Tuple):
+        return [_plain(item) for item in node.elts]
+    try:
+        value = ast.literal_eval(node)
+    except ValueError:
+        return ast.unparse(node)
+    return value if isinstance(value, str | int | float | bool | None) else ast.unparse(node)
 
 
 def compared(name: str, wanted: JsonValue, found: JsonValue, evidence: str) -> Observed:

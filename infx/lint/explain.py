@@ -8,11 +8,13 @@ from dataclasses import dataclass
 
 from infx.findings import Mark
 from infx.lint.view import RecipeView, ServerView
+from infx.plan.offload import offload_budget_gb
 from infx.predict.capture import coverage
 from infx.predict.defaults import max_num_batched_tokens
 from infx.predict.deployment import Deployment
 from infx.predict.features import RUNS, FeatureState, LaunchState, State
 from infx.predict.memory import budget
+from infx.predict.offload import MOST_MIB, offloaded_tokens
 from infx.predict.roofline import Limit, StepShape, limit
 from infx.schema.plan import Plan, Point
 from infx.schema.recipe import FixedSeqLen
@@ -81,7 +83,7 @@ def _point(view: RecipeView, plan: Plan, point: Point, server: ServerView) -> Ex
     return Explanation(
         key=point.key, command=" ".join(_quoted(word) for word in words), rows=rows,
         features=tuple(line for line in features if line is not None), steps=tuple(_steps(deployment, rows)),
-        memory=memory, roofline=tuple(_roofline(view, deployment, server, point.acceptance_length)),
+        memory=(*memory, *_offload(view, server)), roofline=tuple(_roofline(view, deployment, server, point.acceptance_length)),
         assumed=assumed or bool(deployment.model.assumed()),
     )  # fmt: skip
 
@@ -161,6 +163,21 @@ def _memory(deployment: Deployment, concurrency: int) -> tuple[tuple[str, ...], 
     if found.host_bytes:
         lines.append(f"{found.host_bytes / GIB:.1f} GiB in host memory")
     return tuple(lines), found.assumed
+
+
+def _offload(view: RecipeView, server: ServerView) -> Iterable[str]:
+    """The host memory that KV offload may fill, with its formula, and the tokens that it holds."""
+    asked, dram = view.recipe.kv_offload, view.dram
+    found = offload_budget_gb(view.recipe, server.layout, dram)
+    if asked is None or dram is None or found is None:
+        return
+    gpus = view.gpus(server.layout)
+    line = (f"{found:,} GB of host memory for KV offload by {asked.backend}: min({dram.host_memory_mib:,}, {MOST_MIB:,}) "
+            f"MiB × {asked.dram_utilization:g} × {gpus} of {dram.gpus_per_node} GPUs")
+    if "kv-pool-bytes" in server.deployment.model.known:
+        held = offloaded_tokens(found, server.deployment.model.number("kv-pool-bytes"))
+        line += f"; it holds {held:,} tokens of KV in the pool's own format"
+    yield line
 
 
 def _roofline(

@@ -10,6 +10,8 @@ from typing import Any
 from infx.engines import ENGINES
 from infx.findings import Mark
 from infx.plan.merge import Resolved, canonical_serve, resolve
+from infx.plan.offload import Dram, dram_of, with_offload
+from infx.predict.defaults import predictable
 from infx.predict.deployment import Deployment
 from infx.predict.features import Engagement, evaluate
 from infx.predict.memory import Budget, budget
@@ -69,6 +71,11 @@ class RecipeView:
     def engine(self) -> EngineFacts | None:
         """Settings of the recipe's engine, where configs/engines has them."""
         return self.catalog.engines.get(self.recipe.engine)
+
+    @property
+    def dram(self) -> Dram | None:
+        """Host memory behind KV offload, where the label states it."""
+        return dram_of(self.catalog.labels.get(self.recipe.runner))
 
     @property
     def longest(self) -> int | None:
@@ -145,6 +152,11 @@ class RecipeView:
         for name, arm in self.recipe.arms.items():
             yield ("arms", name), arm, f"@{name}"
 
+    def _predictable(self, serve: dict[str, Any]) -> dict[str, Any]:
+        """``serve`` with every flag that has a role also under the name that predictions read."""
+        flags = self.engine.flags if self.engine else {}
+        return predictable(serve, {name: setting.role for name, setting in flags.items()})
+
     def _servers(self) -> Iterator[ServerView]:
         model, hardware = self.catalog.models[self.recipe.model], self.catalog.hardware[self.recipe.hardware]
         for arm in (None, *self.recipe.arms):
@@ -155,9 +167,10 @@ class RecipeView:
                     groups.setdefault(resolved.overrides, (resolved, []))[1].append(concurrency)
                 for resolved, concurrencies in groups.values():
                     spec = resolved.speculative
+                    serve = with_offload(canonical_serve(resolved.serve), self.recipe, rung, self.dram)
                     deployment = Deployment(
                         model=model, hardware=hardware, image=resolved.image, tp=rung.tp, pp=rung.pp, dp=rung.dp,
-                        ep=rung.ep, env=resolved.env, serve=canonical_serve(resolved.serve), images=self.catalog.images,
+                        ep=rung.ep, env=resolved.env, serve=self._predictable(serve), images=self.catalog.images,
                         speculative=spec.model_dump(by_alias=True, exclude_none=True) if spec else None,
                     )  # fmt: skip
                     yield ServerView(

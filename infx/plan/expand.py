@@ -8,6 +8,7 @@ from infx.engines import ENGINES
 from infx.engines.protocol import ServerFacts
 from infx.plan.fingerprint import point_fingerprint, server_fingerprint
 from infx.plan.merge import Resolved, resolve
+from infx.plan.offload import Dram, with_offload
 from infx.schema.plan import AgenticWorkload, Block, FixedWorkload, Plan, Point, Workload
 from infx.schema.recipe import FixedSeqLen, Recipe, Rung, Speculative
 from infx.schema.settings import Parallel, ServerConfig
@@ -21,7 +22,7 @@ class PlanFacts:
     ``model_path``: what the engine is given as model. ``token_ids``: lowest and highest id safe in random
     prompts. ``context``: the model's context limit, tokens. ``golden``: acceptance length by
     (draft tokens, method, draft sampling, thinking mode); absent keys have no golden curve. ``trace_hash``
-    and ``dataset_hash``: sha256 where the bytes are known.
+    and ``dataset_hash``: sha256 where the bytes are known. ``dram``: host memory behind KV offload.
     """
 
     model_path: str
@@ -30,6 +31,7 @@ class PlanFacts:
     golden: dict[tuple[int, str, str | None, str], float] = field(default_factory=dict)
     trace_hash: str | None = None
     dataset_hash: str | None = None
+    dram: Dram | None = None
     assumed: tuple[str, ...] = ()
 
 
@@ -86,14 +88,16 @@ def _point(recipe: Recipe, facts: PlanFacts, rung: Rung, concurrency: int, arm: 
     served_name = served if isinstance(served, str) else facts.model_path
     layout = {"tp": rung.tp, "pp": rung.pp, "dp": rung.dp, "ep": rung.ep}
     parallel = Parallel(**layout, gpus=engine.gpus(**layout))
-    argv = engine.argv(ServerFacts(model_path=facts.model_path, served_name=served_name, **layout,
-                                   serve=resolved.serve, speculative=resolved.speculative, acceptance_length=golden))
+    wanted = ServerFacts(model_path=facts.model_path, served_name=served_name, **layout,
+                         serve=with_offload(resolved.serve, recipe, rung, facts.dram),
+                         speculative=resolved.speculative, acceptance_length=golden)
+    argv, env = engine.argv(wanted), {**resolved.env, **engine.env(wanted)}
     identity = server_fingerprint(engine=recipe.engine, image=resolved.image, hardware=recipe.hardware,
-                                  precision=recipe.precision, parallel=parallel, argv=argv, env=resolved.env,
+                                  precision=recipe.precision, parallel=parallel, argv=argv, env=env,
                                   kv_offload=recipe.kv_offload)
     server = ServerConfig(id=identity, engine=recipe.engine, image=resolved.image, model=recipe.model,
                           model_path=facts.model_path, served_name=served_name, parallel=parallel, argv=argv,
-                          env=resolved.env)
+                          env=env)
     workload = _workload(recipe, facts)
     limit = engine.context_limit(resolved.serve)
     point = Point(

@@ -9,6 +9,7 @@ from infx.plan.check import Names
 from infx.plan.codes import finding
 from infx.plan.expand import PlanFacts, acceptance_length, wants_golden
 from infx.plan.merge import resolve
+from infx.plan.offload import dram_of
 from infx.schema.catalog import Catalog
 from infx.schema.recipe import AgenticCoding, FixedSeqLen, Recipe
 from infx.sources.document import Document
@@ -32,7 +33,8 @@ def plan_facts(recipe: Recipe, catalog: Catalog, tree: Tree) -> PlanFacts:
     return PlanFacts(
         model_path=model.location, token_ids=model.token_ids, context=model.context,
         golden=catalog.golden.table(recipe.model), trace_hash=trace_hash,
-        dataset_hash=dataset_hash, assumed=tuple(f"{model.key}: {name}" for name in model.assumed()),
+        dataset_hash=dataset_hash, dram=dram_of(catalog.labels.get(recipe.runner)),
+        assumed=tuple(f"{model.key}: {name}" for name in model.assumed()),
     )
 
 

@@ -5,6 +5,9 @@ Source: vLLM 0.32.0, vllm/engine/arg_utils.py and vllm/config/vllm.py.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from infx.predict.deployment import Deployment, as_count, as_number
 
 GIB = 2**30
@@ -41,3 +44,15 @@ def memory_utilization(deployment: Deployment) -> float:
     """Share of device memory that the engine may take: the flag, or 0.92."""
     asked = as_number(deployment.serve.get("gpu-memory-utilization"))
     return 0.92 if asked is None else asked
+
+
+_BY_ROLE = {
+    "sequence-cap": "max-num-seqs", "token-budget": "max-num-batched-tokens", "context-limit": "max-model-len",
+    "memory-share": "gpu-memory-utilization", "capture-limit": "max-cudagraph-capture-size", "eager": "enforce-eager",
+}
+
+
+def predictable(serve: Mapping[str, Any], roles: Mapping[str, str | None]) -> dict[str, Any]:
+    """``serve`` with every flag that has a role also under the name that predictions read; defaults stay vLLM's."""
+    named = {_BY_ROLE[role]: serve[name] for name, role in roles.items() if role in _BY_ROLE and name in serve}
+    return {**serve, **named}

@@ -121,7 +121,7 @@ def _become_ready(context: Context, running: RunningEngine, block: Block, server
         look, context.runner.limits.ready_s, context.should_stop,
         lambda at: context.emit(EngineStarting(block.id, at, _last_line(running.log))))
     if death is None:
-        version = _version(running.base_url)
+        version = _version(running.base_url, context.engine.version_path)
         observed, death = _check_identity(context, server, version)
         observed += _read_back(context, running, server)
         wrong = [item for item in observed if item.verdict == "mismatch"]
@@ -159,12 +159,15 @@ def _environ(pid: int | None) -> dict[str, str] | None:
     return dict(pairs)
 
 
-def _version(base_url: str) -> dict[str, JsonValue]:
+def _version(base_url: str, path: str) -> dict[str, JsonValue]:
     try:
-        reply = requests.get(f"{base_url}/version", timeout=10, allow_redirects=False).json()
+        reply = requests.get(f"{base_url}{path}", timeout=10, allow_redirects=False).json()
     except (requests.RequestException, ValueError):
         return {}
-    return reply if isinstance(reply, dict) else {}
+    if not isinstance(reply, dict):
+        return {}
+    # Elsewhere the version stands among all arguments, keys of clients among them.
+    return reply if path == "/version" else {name: reply[name] for name in ("version", "simulated") if name in reply}
 
 
 def _check_identity(context: Context, server: ServerConfig, version: dict[str, JsonValue]
@@ -173,7 +176,7 @@ def _check_identity(context: Context, server: ServerConfig, version: dict[str, J
     simulated = version.get("simulated") is True
     if simulated != context.runner.stands_in:
         word = "simulates" if simulated else "does not say that it simulates"
-        return [], Death(reason="wrong-engine", message=f"the engine's /version {word}, but the profile "
+        return [], Death(reason="wrong-engine", message=f"the engine's {context.engine.version_path} {word}, but the profile "
                          f"{context.runner.name} has stands-in: {str(context.runner.stands_in).lower()}")
     image = parse_image(server.image)
     found = context.engine.version_of(version)
@@ -183,7 +186,7 @@ def _check_identity(context: Context, server: ServerConfig, version: dict[str, J
         return [Observed(name="version", wanted=image.tag, verdict="unreadable")], None
     same = found.split("+")[0] == image.tag.split("+")[0]
     seen = Observed(name="version", wanted=image.tag, found=found, verdict="verified" if same else "mismatch",
-                    evidence="GET /version")
+                    evidence=f"GET {context.engine.version_path}")
     if same:
         return [seen], None
     return [seen], Death(reason="wrong-engine", message=f"pinned {server.image}, but /version says {found}")

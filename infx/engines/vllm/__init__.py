@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from infx.engines.protocol import Engine
-from infx.engines.vllm import command, observe
+from infx.engines.vllm import command, observe, offload
 from infx.engines.vllm.counters import COUNTERS
 
 ENGINE = Engine(
@@ -21,4 +21,5 @@ ENGINE = Engine(
     features=observe.features,
     effective=observe.effective,
     server_pid=observe.server_pid,
+    offloads=offload.BACKENDS,
 )

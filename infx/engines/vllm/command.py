@@ -19,6 +19,8 @@ HOMES: Mapping[str, str] = {
     "data-parallel-size": "a rung's `dp`",
     "enable-expert-parallel": "a rung's `ep`",
     "speculative-config": "`speculative`",
+    "kv-offloading-size": "`kv-offload`, whose budget comes from the label's host memory",
+    "kv-offloading-backend": "`kv-offload: {backend: …}`",
     "api-key": "the caller's environment (VLLM_API_KEY, by name in the runner profile's `pass-env`)",
 }
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
 
 from infx.engines.loglines import clean_lines
-from infx.engines.readback import compared, environment, wanted_flags
+from infx.engines.readback import compared, environment, keywords, wanted_flags
 from infx.schema.result import Observed
 
 _ARGS = re.compile(r"non-default args: (\{.*\})")
@@ -43,7 +42,7 @@ def effective(log: str) -> dict[str, JsonValue]:
     found: dict[str, JsonValue] = {}
     for line in clean_lines(log):
         if match := _ARGS.search(line):
-            found.update({key.replace("_", "-"): value for key, value in _arguments(match[1]).items()})
+            found.update({key.replace("_", "-"): value for key, value in keywords(match[1]).items()})
         for name, pattern in _LINES.items():
             if name not in found and (match := pattern.search(line)):
                 found[name] = _figure(match[1])
@@ -58,7 +57,7 @@ def observe(log: str, argv: Sequence[str], env: Mapping[str, str], environ: Mapp
     """
     lines = clean_lines(log)
     given = next((match for line in lines if (match := _ARGS.search(line))), None)
-    arguments = {key.replace("_", "-"): value for key, value in _arguments(given[1]).items()} if given else {}
+    arguments = {key.replace("_", "-"): value for key, value in keywords(given[1]).items()} if given else {}
     made = [_argument(name, wanted, arguments, lines) for name, wanted in wanted_flags(argv).items()]
     if len(argv) > 1 and argv[0] == "serve":
         made.append(_argument("model", argv[1], arguments, lines))
@@ -108,14 +107,6 @@ def _ignored(item: Observed, unknown: Mapping[str, str]) -> Observed:
         return Observed(name=item.name, wanted=item.wanted, found="unknown to this engine", verdict="mismatch",
                         evidence=unknown[name][:300])
     return item
-
-
-def _arguments(text: str) -> dict[str, JsonValue]:
-    try:
-        value = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 def _figure(text: str) -> JsonValue:

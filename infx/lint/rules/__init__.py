@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from infx.lint.rule import Rule
-from infx.lint.rules import capacity, curve, draft, flags, golden, image, policy
+from infx.lint.rules import capacity, curve, draft, flags, golden, image, offload, policy
 
 RULES: tuple[type[Rule], ...] = (
     image.UpstreamImage, image.Placeholder, image.ImageUnknown, image.EnginePatch,
@@ -19,4 +19,5 @@ RULES: tuple[type[Rule], ...] = (
     flags.UnknownEnv, flags.UnknownFlag, flags.WrongType, flags.NotAChoice, flags.RepeatsDefault, flags.OtherVendor,
     flags.EagerConflict,
     curve.FewPoints, curve.FallsThrough,
+    offload.OffloadCannotBe,
 )  # fmt: skip

@@ -216,7 +216,7 @@ class OffloadWithoutBudget(Rule):
     """KV cache is offloaded to host memory, and the label states no host memory.
 
     Why: the offload's size is a share of the machine's budget, which is then unknown.
-    Mend: state `host-memory-mib` of the label in configs/labels.yaml.
+    Mend: state `host-memory-mib` and `gpus-per-node` of the label in configs/labels.yaml.
     """
 
     code, title = "R-028", "offload without a budget"
@@ -224,8 +224,7 @@ class OffloadWithoutBudget(Rule):
     message = "KV offload needs the host memory of {label}, which configs/labels.yaml does not state"
 
     def check(self, view: RecipeView) -> Iterable[Hit]:
-        label = view.catalog.labels.get(view.recipe.runner)
-        if view.recipe.kv_offload is not None and (label is None or label.host_memory_mib is None):
+        if view.recipe.kv_offload is not None and view.dram is None:
             yield Hit(view.mark("kv-offload"), {"label": view.recipe.runner})
 
 

@@ -20,7 +20,7 @@ def engine_values(timeline: Timeline, counters: Counters, concurrency: int) -> d
         names = ("prefix-hit-share", "preemptions", "engine-running-mean", "engine-ttft-mean", "engine-itl-mean")
         return {name: _missing(name, "the engine's /metrics could not be read at both ends") for name in names}
     before, after = timeline[0][1], timeline[-1][1]
-    made = {**_caches(before, after, counters), **_speculation(before, after, counters),
+    made = {**_caches(before, after, counters), **_speculation(timeline, counters),
             **_steps(before, after, counters), **_gauges(timeline, counters, concurrency)}
     for name, histogram in (("engine-ttft-mean", counters.ttft), ("engine-itl-mean", counters.itl),
                             ("engine-tpot-mean", counters.tpot), ("engine-e2el-mean", counters.e2el),
@@ -71,8 +71,15 @@ def _caches(before: Samples, after: Samples, counters: Counters) -> dict[str, Va
     return made
 
 
-def _speculation(before: Samples, after: Samples, counters: Counters) -> dict[str, Value]:
+def _speculation(timeline: Timeline, counters: Counters) -> dict[str, Value]:
+    """From the counters of drafts, else from the gauge: its mean over the window and over the ranks that draft."""
     name = "acceptance-length"
+    before, after = timeline[0][1], timeline[-1][1]
+    if counters.acceptance is not None and after.total(counters.drafts) is None:
+        series = [(ns, found) for ns, samples in timeline if (found := samples.mean(counters.acceptance)) is not None]
+        drafting = [(ns, found) for ns, found in series if found > 0]
+        seen = gauge(drafting, timeline[0][0], timeline[-1][0])
+        return {} if seen is None else {name: Value(value=seen.mean, unit=METRICS[name].unit, n=seen.n)}
     if after.total(counters.drafts) is None:
         return {}
     drafts, accepted = delta(before, after, counters.drafts), delta(before, after, counters.accepted_tokens)
@@ -101,7 +108,7 @@ def _steps(before: Samples, after: Samples, counters: Counters) -> dict[str, Val
 
 
 def _labels(samples: Samples, name: str, label: str) -> list[str]:
-    return sorted({dict(own)[label] for key, own in samples.values if key == name and label in dict(own)})
+    return samples.labels(name, label)
 
 
 def _gauges(timeline: Timeline, counters: Counters, concurrency: int) -> dict[str, Value]:
@@ -145,11 +152,18 @@ def _missing(name: str, reason: str) -> Value:
 def timeline_csv(timeline: Timeline, counters: Counters) -> bytes:
     """Gauges over the window as CSV: seconds since it opened, running, waiting, share of the KV cache in use.
 
-    Where the engine has no such gauge its cell is empty.
+    Over several data-parallel ranks requests are summed and the share is the mean; ``running[0]`` and so on are
+    those of one rank. Where the engine has no such gauge its cell is empty.
     """
-    lines = ["seconds,running,waiting,kv-share"]
+    ranks = sorted({rank for _, samples in timeline for rank in samples.labels(counters.running, counters.rank)})
+    ranks = ranks if len(ranks) > 1 else []
+    own = [f"{name}[{rank}]" for rank in ranks for name in ("running", "waiting", "kv-share")]
+    lines = [",".join(["seconds,running,waiting,kv-share", *own])]
     for ns, samples in timeline:
-        found = [samples.total(name) for name in (counters.running, counters.waiting, counters.kv_usage)]
+        found = [samples.total(counters.running), samples.total(counters.waiting), samples.mean(counters.kv_usage)]
+        for rank in ranks:
+            found += [samples.total(name, **{counters.rank: rank})
+                      for name in (counters.running, counters.waiting, counters.kv_usage)]
         cells = ["" if value is None else f"{value:.6g}" for value in found]
         lines.append(",".join([f"{(ns - timeline[0][0]) / 1e9:.3f}", *cells]))
     return ("\n".join(lines) + "\n").encode()

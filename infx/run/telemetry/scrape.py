@@ -44,6 +44,15 @@ class Samples:
         found = [value for (key, own), value in self.values.items() if key == name and wanted <= set(own)]
         return sum(found) if found else None
 
+    def mean(self, name: str) -> float | None:
+        """Mean of the samples called ``name``: what a share is over several ranks; None when there is none."""
+        found = [value for (key, _), value in self.values.items() if key == name]
+        return sum(found) / len(found) if found else None
+
+    def labels(self, name: str, label: str) -> list[str]:
+        """Values of ``label`` among the samples called ``name``, sorted."""
+        return sorted({dict(own)[label] for key, own in self.values if key == name and label in dict(own)})
+
     def names(self) -> list[str]:
         return sorted({name for name, _ in self.values})
 

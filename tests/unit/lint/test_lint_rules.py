@@ -119,8 +119,12 @@ BAD = {
     "too many gpus": (changed(FIXED, "tp: 1,", "tp: 8, pp: 2,"), "R-026", "14:5"),
     "not captured": (changed(GOOD, "capture-size: 1024", "capture-size: 64"), "R-027", "14:3"),
     "no budget": (
-        changed(GOOD, "runner: cluster:mi355x-amds", "runner: local\nkv-offload: {tier: dram, backend: x, "
+        changed(GOOD, "runner: cluster:mi355x-amds", "runner: local\nkv-offload: {tier: dram, backend: native, "
                 "dram-utilization: 0.5}"), "R-028", "7:13",
+    ),
+    "offload backend": (
+        changed(GOOD, "runner: cluster:mi355x-amds", "runner: cluster:mi355x-amds\nkv-offload: {tier: dram, backend: "
+                "hicache, dram-utilization: 0.5}"), "R-042", "7:35",
     ),
     "known failure": (env('VLLM_ROCM_USE_AITER_MOE_A4W4_DSV4: "1"'), "R-029", "11:3"),
     "bounded replay": (changed(GOOD, "  swa-bounded-replay: false\n", ""), "R-029", "15:5"),
