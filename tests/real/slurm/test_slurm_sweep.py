@@ -5,6 +5,7 @@ The engine is the simulator; nodes, power cuts, preemption and the queue are rea
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -271,13 +272,9 @@ def test_full_shared_storage(fleet, slurm):
     sweep = fleet.start("sweep", "toy", "--runner", "fleet", "--out", str(small))
     until(lambda: list(small.glob("*/jobs/*/runs/[!.]*/starts/*/start.json")))
     ballast = small / "ballast"
-    with ballast.open("wb") as file:
-        try:
-            while True:
-                file.write(b"x" * 4096)
-                file.flush()
-        except OSError:
-            pass
+    with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while True:
+            file.write(b"x" * 4096)
     out, err = sweep.communicate(timeout=100)
     assert sweep.returncode in (1, 9) and "Traceback" not in err, out + err
     assert "shared storage" in err or "No space left" in err, err

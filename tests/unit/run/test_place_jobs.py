@@ -136,3 +136,15 @@ def test_a_profile_that_contradicts_itself(wrong):
     facts = runner().model_dump(by_alias=True) | wrong
     with pytest.raises(ValueError, match="slurm|an endpoint runs already"):
         Runner.model_validate(facts)
+
+
+@pytest.mark.parametrize(("repository", "found"), [
+    ("vllm/vllm-openai-rocm", ("registry-1.docker.io", "vllm/vllm-openai-rocm")),
+    ("busybox", ("registry-1.docker.io", "library/busybox")),
+    ("registry.example:5000/a/b", ("registry.example:5000", "a/b")),
+    ("localhost/a", ("localhost", "a")),
+])  # fmt: skip
+def test_the_registry_of_a_reference(repository, found):
+    from infx.run.launch.registry import split_registry
+
+    assert split_registry(repository) == found
