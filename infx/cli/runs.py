@@ -81,8 +81,8 @@ def _rows(folders: list[Path]) -> list[dict]:
         try:
             loaded = load_run(folder, metrics=())
         except InfxError as error:
-            rows.append({"run": folder.name, "runner": "?", "points": 0, "done": 0, "state": f"damaged: {error.message}",
-                         "queue": queue, "jobs": []})
+            rows.append({"run": folder.name, "runner": "?", "points": 0, "done": 0, "queue": queue,
+                         "state": f"damaged: {error.message}", "jobs": []})
             continue
         rows.append({
             "run": folder.name, "runner": loaded.run.runner, "points": len(loaded.plan.points),

@@ -1,4 +1,4 @@
-"""Launching an engine through pyxis: the pinned image, imported once a node by enroot, as the root of a step of srun."""
+"""Launching an engine through pyxis: the pinned image, imported once a node by enroot, as a step of srun."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The digest that a tag has in its registry, by the OCI distribution API: one HEAD, with an anonymous token if asked."""
+"""The digest that a tag has in its registry, by the OCI distribution API: a HEAD, with an anonymous token if asked."""
 
 from __future__ import annotations
 

@@ -116,7 +116,8 @@ def look(jobs: Sequence[Job], cluster: Cluster, settle_s: float, now: float) -> 
         seen = (queue or {}).get(job.name)
         if seen is not None:
             job.id = seen.id
-        job.verdict = judge(seen, marker, submitted=job.id is not None)
+        job.verdict = judge(seen, marker, submitted=job.id is not None,
+                            noticed=(job.folder / "stopped-USR1.json").exists())
         if job.verdict.fate is not Fate.LOST:
             job.lost_since = None
             continue

@@ -22,7 +22,7 @@ QUEUE_FORMAT = "%i|%j|%T|%N|%r"
 
 _WHY = {
     "NODE_FAIL": "its node failed",
-    "TIMEOUT": "it ran into its time limit; raise slurm.time-limit-min of the profile",
+    "TIMEOUT": "its time limit came; raise slurm.time-limit-min of the profile",
     "CANCELLED": "it was cancelled",
     "PREEMPTED": "it was preempted and not queued again",
     "OUT_OF_MEMORY": "it ran out of memory; raise slurm.memory of the profile",
@@ -61,12 +61,14 @@ class Verdict:
     settled: bool = True
 
 
-def judge(seen: Seen | None, marker: Mapping[str, object] | None, *, submitted: bool = True) -> Verdict:
+def judge(seen: Seen | None, marker: Mapping[str, object] | None, *, submitted: bool = True,
+          noticed: bool = False) -> Verdict:
     """The fate of a job by its completion marker, else by its state; exit codes decide nothing.
 
     `srun` exits 0 when its node fails, and a job's state says COMPLETED when its script could not write: only the
     marker, the script's last word on shared storage, proves that the block was run to its end. A job without one
-    that has ended is not ``settled``: its files may show late.
+    that has ended is not ``settled``: its files may show late. ``noticed``: it stopped at the notice
+    before its time limit.
     """
     if marker is not None:
         code, node = marker.get("exit"), marker.get("node", "an unnamed node")
@@ -79,6 +81,8 @@ def judge(seen: Seen | None, marker: Mapping[str, object] | None, *, submitted: 
         return Verdict(Fate.QUEUED, seen.reason)
     if state in ACTIVE:
         return Verdict(Fate.RUNNING, f"on {seen.node}" if seen.node else "")
+    if noticed and state in ("FAILED", "COMPLETED"):
+        state = "TIMEOUT"
     why = _WHY.get(state, f"it ended as {state or 'unknown'} without its completion marker (is the shared storage "
                           "full?); see output.log of its folder")
     return Verdict(Fate.LOST, why + (f" ({seen.node})" if seen.node else ""), settled=False)
@@ -169,7 +173,9 @@ run() {{ # run WORDS…: infx, told of every request to stop; it stops its own e
 }}
 
 # USR1 is the notice before the time limit; TERM reaches infx from Slurm itself, or by a request to this shell alone.
-trap 'stopped=1; [ -z "$child" ] || kill -USR1 "$child" 2>/dev/null' TERM USR1
+told() {{ stopped=$1; [ -z "$child" ] || kill -USR1 "$child" 2>/dev/null; }}
+trap 'told TERM' TERM
+trap 'told USR1' USR1
 # A step (srun) is no batch job: there Slurm has set no node name for some versions.
 export SLURMD_NODENAME=$node
 say "started-$restart.json" null
@@ -182,6 +188,6 @@ done
 if [ "$code" -eq 10 ] && [ -z "$stopped" ]; then
   run {work} --out "$folder/runs"
 fi
-[ -n "$stopped" ] || say done.json "$code"
+if [ -n "$stopped" ]; then say "stopped-$stopped.json" "$code"; else say done.json "$code"; fi
 exit "$code"
 """

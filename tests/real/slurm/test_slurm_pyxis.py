@@ -34,7 +34,10 @@ stop: {{min-requests: 8, window-s: 0.3, cap-s: 60}}
 # Plays `enroot import --output FILE docker://NAME:DIGEST`: notes the call, then copies the image that lies ready.
 ENROOT = """#!/bin/sh
 echo "$SLURMD_NODENAME $4" >>"{base}/imports"
-[ "$SLURMD_NODENAME" = "$(cat "{base}/lacks" 2>/dev/null)" ] && {{ echo "[ERROR] Could not fetch the manifest" >&2; exit 1; }}
+if [ "$SLURMD_NODENAME" = "$(cat "{base}/lacks" 2>/dev/null)" ]; then
+  echo "[ERROR] Could not fetch the manifest" >&2
+  exit 1
+fi
 sleep 0.5
 cp -r "{base}/image" "$3"
 """

@@ -37,7 +37,8 @@ class Fleet(Repository):
     """A repository whose profile ``fleet`` sends blocks to the cluster, one a node."""
 
     def profile(self, *options: str, requeue: bool = False, **slurm: str) -> None:
-        asked = {"poll-s": "0.3", "settle-s": "1.5", "cpus": "10", "time-limit-min": "10", "gres": '"gpu:mi355x:{gpus}"',
+        asked = {"poll-s": "0.3", "settle-s": "1.5", "cpus": "10", "time-limit-min": "10",
+                 "gres": '"gpu:mi355x:{gpus}"',
                  "requeue": str(requeue).lower(), "options": json.dumps(list(options)), **slurm}
         self.write("runners/fleet.yaml", f"""place: slurm
 launch: process

@@ -60,6 +60,12 @@ def test_the_marker_alone_proves_an_end(state):
     assert judge(None, MARKER).fate is Fate.DONE
 
 
+def test_an_end_at_the_notice_is_the_time_limits():
+    assert "time limit" in judge(Seen("7", "j", "FAILED", "n1"), None, noticed=True).why
+    assert "time limit" not in judge(Seen("7", "j", "FAILED", "n1"), None).why
+    assert "node failed" in judge(Seen("7", "j", "NODE_FAIL", "n1"), None, noticed=True).why
+
+
 def test_a_job_that_nobody_knows():
     forgotten, never = judge(None, None), judge(None, None, submitted=False)
     assert (forgotten.fate, forgotten.settled) == (Fate.LOST, False)
@@ -122,7 +128,7 @@ def test_indices(words, found):
 def test_the_accelerators_of_a_job():
     job = {"SLURM_JOB_ID": "7", "SLURMD_NODENAME": "n3", "SLURM_JOB_GPUS": "4-7", "ROCR_VISIBLE_DEVICES": "0,1,2,3"}
     mine = given(job, 2, "ROCR_VISIBLE_DEVICES")
-    assert (mine.named(by_daemon=True), mine.named(by_daemon=False)) == ([4, 5], [0, 1]), "a confined job counts from 0, its node does not"
+    assert (mine.named(by_daemon=True), mine.named(by_daemon=False)) == ([4, 5], [0, 1]), "a confined job counts from 0"
     assert given({**job, "SLURM_STEP_GPUS": "6"}, 1, None).indices == [6]
     with pytest.raises(RunnerError, match="5 accelerators are needed, job 7 has 4"):
         given(job, 5, None)
