@@ -77,9 +77,18 @@ class Repository:
         trunk, tip = self.commit(ref), self.commit(head)
         ahead = self.lines("rev-list", "--first-parent", trunk, f"^{tip}")
         fork = self._commit(f"{ahead[-1]}^1") if ahead else trunk
+        merge_bases = self.git("merge-base", "--all", trunk, tip).stdout.decode().split()
+        self._whole(ref, merge_bases)
+        forks = [self.bytes_at(commit) for commit in merge_bases]
         if fork is None:
-            return "", choose_base(data, self.bytes_at(trunk), [])
-        return fork, choose_base(data, self.bytes_at(trunk), self._states(fork))
+            return "", choose_base(data, self.bytes_at(trunk), [], forks)
+        return fork, choose_base(data, self.bytes_at(trunk), self._states(fork), forks)
+
+    def _whole(self, ref: str, merge_bases: Sequence[str]) -> None:
+        """Raises UsageError where a shallow clone hides where the branch left the trunk."""
+        if not merge_bases and self.lines("rev-parse", "--is-shallow-repository") == ["true"]:
+            raise UsageError(f"this clone is shallow and does not hold the commit where the branch left {ref}",
+                             hint="fetch the whole history: `git fetch --unshallow` (CI: fetch-depth: 0)")
 
     def _states(self, fork: str) -> Iterator[bytes]:
         yield self.bytes_at(fork)

@@ -53,15 +53,22 @@ def check(head: bytes, base: bytes = b"", *, path: str = PATH, at: Moment = "pr"
     return sorted(set(found))
 
 
-def choose_base(head: bytes, trunk: bytes, states: Iterable[bytes]) -> bytes:
+def choose_base(head: bytes, trunk: bytes, states: Iterable[bytes], forks: Iterable[bytes] = ()) -> bytes:
     """The bytes of the trunk that ``head`` builds on.
 
-    ``states`` are what the trunk held at its own commits that ``head`` has, newest first. All of ``trunk`` where
-    ``head`` begins with it; else the newest state. States that the trunk itself has given up since (a branch landed
+    ``states`` are what the trunk held at its own commits that ``head`` has, newest first; ``forks`` what the merge
+    bases of both hold, which may be commits of another branch that landed since. All of ``trunk`` where ``head`` begins
+    with it, and where the merge bases hold all of its entries: git takes such a branch's file as it is and asks no
+    merge driver, so the trunk must come first already. Else the newest state. States that the trunk itself has given up since (a branch landed
     commit by commit, and a later one edited its entry) are passed over where ``head`` has all of their entries that the
     trunk still has.
     """
     if head.startswith(trunk):
+        return trunk
+    known: Counter[bytes] = Counter()
+    for fork in forks:
+        known |= Counter(split(fork).bodies)
+    if known and not Counter(split(trunk).bodies) - known:
         return trunk
     newest: bytes | None = None
     have, standing = Counter(split(head).bodies), Counter(split(trunk).bodies)

@@ -31,16 +31,13 @@ def rebuild(trunk: bytes, steps: Sequence[tuple[bytes, bytes]], head: bytes) -> 
     base = Counter(split(trunk).bodies)
     own: list[bytes] = []
     left_out: list[tuple[str, bytes]] = []
+    repeats: Counter[bytes] = Counter()
     for before, after in steps:
+        old, new = Counter(split(before).bodies), Counter(split(after).bodies)
+        inherited = old - Counter(own)
         _follow(split(before), split(after), base, own, left_out)
-    landed = list(split(trunk).bodies)
-    kept = []
-    for body in own:
-        same = twin(body, landed)
-        if same is None:
-            kept.append(body)
-        else:
-            landed.remove(same)
+        repeats |= Counter({body: inherited[body] for body in new - old if inherited[body]})
+    kept = _not_landed(own, list((base - repeats).elements()))
     known = Counter(split(trunk).bodies) + Counter(own) + Counter(body for _, body in left_out)
     for span in split(head).spans:
         if known[span.body]:
@@ -48,6 +45,18 @@ def rebuild(trunk: bytes, steps: Sequence[tuple[bytes, bytes]], head: bytes) -> 
         else:
             left_out.append(("made by a merge, not by a commit of this branch", span.body))
     return Rebuilt(join(trunk, kept, len(trunk)), kept, left_out)
+
+
+def _not_landed(own: Sequence[bytes], landed: list[bytes]) -> list[bytes]:
+    """What of ``own`` is not among ``landed``, the trunk's entries without those that the branch repeats on purpose."""
+    kept = []
+    for body in own:
+        same = twin(body, landed)
+        if same is None:
+            kept.append(body)
+        else:
+            landed.remove(same)
+    return kept
 
 
 def _follow(old: Split, new: Split, base: Counter[bytes], own: list[bytes],

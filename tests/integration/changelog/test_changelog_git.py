@@ -193,6 +193,40 @@ def test_a_driver_killed_midway_leaves_the_file_as_it_was(two):
     assert (two.top / PATH).read_bytes() == before
 
 
+def test_a_branch_that_took_an_unpublished_one_behind_its_own_is_refused_once_that_has_landed(git):
+    world = git(ODD)
+    world.fork("other", "main")
+    world.commit("other", grown(ODD, entry("other", "4")))
+    world.fork("branch", "main")
+    world.commit("branch", grown(ODD, entry("own", "5")))
+    assert world.merge("branch", "other") == []
+    assert world.merge("main", "other", "no-ff") == []
+    world.run("checkout", "-q", "branch")
+    done = infx(world.top, "check", "--base", "main")
+    assert done.returncode == 8 and "C-015" in done.stdout and "--onto main" in done.stdout
+    world.fork("landing", "main")
+    assert world.merge("landing", "branch") == [] and not world.read("landing").startswith(world.read("main"))
+    world.run("checkout", "-q", "branch")
+    assert infx(world.top, "rebase", "--onto", "main").returncode == 0
+    world.run("commit", "-q", "-m", "trunk first", PATH)
+    assert world.read("branch") == grown(world.read("main"), entry("own", "5"))
+    assert infx(world.top, "check", "--base", "main").returncode == 0
+
+
+def test_a_shallow_clone_is_told_what_it_lacks(git, tmp_path):
+    world = git(ODD)
+    world.fork("branch", "main")
+    world.commit("branch", grown(ODD, entry("own", "5")))
+    world.commit("branch", grown(world.read("branch"), entry("more", "5")))
+    world.commit("main", grown(ODD, entry("trunk", "4")))
+    clone = tmp_path / "shallow"
+    world.run("clone", "-q", "--depth=1", "--no-single-branch", "-b", "branch", world.top.as_uri(), str(clone))
+    done = infx(clone, "check", "--base", "origin/main")
+    assert done.returncode == 2 and "this clone is shallow" in done.stderr and "--unshallow" in done.stderr
+    world.run("-C", str(clone), "fetch", "-q", "--unshallow")
+    assert infx(clone, "check", "--base", "origin/main").returncode == 0
+
+
 @pytest.mark.parametrize("moment", ["fsync", "replace"])
 def test_the_driver_killed_while_writing_leaves_its_file(tmp_path, two, moment):
     files = [two.top / name for name in ("o", "a", "b")]

@@ -187,6 +187,20 @@ def test_a_state_that_the_trunk_gave_up_does_not_bind_but_its_lasting_entries_do
     assert choose_base(damaged, filled, [pending, ONE]) == pending
 
 
+def test_a_branch_that_has_the_whole_trunk_must_have_it_first():
+    """Where its merge bases hold all of the trunk git takes the branch's file as it is: no driver puts it in order."""
+    landed, own = change(description=["landed"]), change(description=["own"])
+    trunk, behind = added(ONE, landed), added(ONE, own, landed)
+    assert choose_base(behind, trunk, [ONE], [ONE]) == ONE  # the driver is asked
+    assert choose_base(behind, trunk, [ONE], [trunk]) == trunk
+    assert [code for code, _ in codes(behind, trunk)] == ["C-015"]
+    edited = added(ONE, change(description=["edited"]), own)
+    assert choose_base(edited, trunk, [ONE], [trunk]) == trunk
+    two = added(ONE, landed, own)
+    assert choose_base(edited, two, [ONE], [trunk, added(ONE, own)]) == two  # of several merge bases git makes one
+    assert choose_base(edited, two, [ONE], [trunk]) == ONE
+
+
 # --- coverage ------------------------------------------------------------------------------------------------------
 
 

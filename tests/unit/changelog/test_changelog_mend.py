@@ -157,3 +157,11 @@ def test_a_draft_of_added_points_alone_is_append_only():
     assert made is not None and made.append_only and made.description == ["k: added c2"]
     assert check(file(render(made)), OLD, recipes=recipes) == []
     assert draft(Recipes({"k": {"k/c1": "1"}}, {"k": {"k/c1": "1"}}), []) is None
+
+
+def test_a_repeat_on_purpose_is_kept_and_an_entry_that_only_moved_is_not_doubled():
+    trunk = file(entry("a", "2"), entry("b", "3"))
+    repeated = file(entry("a", "2"), base=trunk)
+    assert rebuild(trunk, [(trunk, repeated)], repeated).data == repeated
+    moved = file(entry("own"), *reversed(split(trunk).bodies[1:]))
+    assert rebuild(trunk, [(trunk, moved)], moved).data == file(entry("own"), base=trunk)
