@@ -59,6 +59,22 @@ def command(
 
 
 def _sweep_one(job: Job, fail_fast: bool, stop: Stop) -> SweepOutcome:
+    """One run. A new run that found its accelerators held, before anything started, leaves no folder."""
+    import shutil
+
+    from infx.errors import BusyError
+
+    made: list[Path] = []
+    try:
+        return _swept(job, fail_fast, stop, made)
+    except BusyError:
+        for root in made:
+            if not any(root.glob("starts/*")) and not any(root.glob("points/*")):
+                shutil.rmtree(root, ignore_errors=True)
+        raise
+
+
+def _swept(job: Job, fail_fast: bool, stop: Stop, made: list[Path]) -> SweepOutcome:
     import os
 
     from infx.cli.progress import narrator
@@ -75,6 +91,7 @@ def _sweep_one(job: Job, fail_fast: bool, stop: Stop) -> SweepOutcome:
     alone = runner.exclusive and runner.place == "here"  # Slurm gives whole nodes itself
     with (machine_lease(lease_folder(dict(os.environ)), holder, wanted=alone),
           job.open_store() as store, narrator(sys.stderr) as emit):
+        made.append(store.paths.root)
         emit(SweepBegan(store.paths.root.name, str(store.paths.root), len(plan.points), len(plan.blocks)))
         context = Context(plan=plan, runner=runner, store=store, root=job.root, environment=dict(os.environ), emit=emit,
                           should_stop=stop, digests=known_digests(store.paths.root))
