@@ -83,7 +83,8 @@ def _point(view: RecipeView, plan: Plan, point: Point, server: ServerView) -> Ex
     return Explanation(
         key=point.key, command=" ".join(_quoted(word) for word in words), rows=rows,
         features=tuple(line for line in features if line is not None), steps=tuple(_steps(deployment, rows)),
-        memory=(*memory, *_offload(view, server)), roofline=tuple(_roofline(view, deployment, server, point.acceptance_length)),
+        memory=(*memory, *_offload(view, server)),
+        roofline=tuple(_roofline(view, deployment, server, point.acceptance_length)),
         assumed=assumed or bool(deployment.model.assumed()),
     )  # fmt: skip
 
@@ -172,8 +173,8 @@ def _offload(view: RecipeView, server: ServerView) -> Iterable[str]:
     if asked is None or dram is None or found is None:
         return
     gpus = view.gpus(server.layout)
-    line = (f"{found:,} GB of host memory for KV offload by {asked.backend}: min({dram.host_memory_mib:,}, {MOST_MIB:,}) "
-            f"MiB × {asked.dram_utilization:g} × {gpus} of {dram.gpus_per_node} GPUs")
+    line = (f"{found:,} GB of host memory for KV offload by {asked.backend}: min({dram.host_memory_mib:,}, "
+            f"{MOST_MIB:,}) MiB × {asked.dram_utilization:g} × {gpus} of {dram.gpus_per_node} GPUs")
     if "kv-pool-bytes" in server.deployment.model.known:
         held = offloaded_tokens(found, server.deployment.model.number("kv-pool-bytes"))
         line += f"; it holds {held:,} tokens of KV in the pool's own format"

@@ -82,7 +82,8 @@ def metrics() -> str:
                  {"num_running_reqs": totals["running"], **GAUGES}.items()]
         lines += [f"# TYPE sglang:{name} counter\nsglang:{name}{own} {value}" for name, value in {
             "prompt_tokens_total": totals["prompt"], "generation_tokens_total": totals["generation"],
-            "cached_tokens_total": 0, "num_retracted_requests_total": 0, "num_requests_total": totals["requests"]}.items()]
+            "cached_tokens_total": 0, "num_retracted_requests_total": 0, "num_requests_total": totals["requests"],
+        }.items()]
     return "\n".join(lines) + "\n"
 
 

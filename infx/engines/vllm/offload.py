@@ -13,8 +13,8 @@ GIB = 1 << 30
 
 
 def native(facts: OffloadFacts) -> dict[str, JsonValue]:
-    """``--kv-offloading-size`` is GiB for the TP and PP ranks of one data-parallel rank together (vllm/config/cache.py),
-    so each of the ``dp`` engine cores gets its share of the budget."""
+    """``--kv-offloading-size`` is GiB for the TP and PP ranks of one data-parallel rank together
+    (vllm/config/cache.py), so each of the ``dp`` engine cores gets its share of the budget."""
     return {"kv-offloading-backend": "native", "kv-offloading-size": _floor(facts.budget_gb * 1e9 / GIB / facts.dp)}
 
 

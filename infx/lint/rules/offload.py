@@ -39,7 +39,7 @@ class OffloadCannotBe(Rule):
         for index, rung in enumerate(view.recipe.ladder):
             budget = offload_budget_gb(view.recipe, rung, view.dram)
             if budget is None:
-                what = f"{view.gpus(rung)} GPUs are more than the {view.dram.gpus_per_node} of a node, whose memory is shared"
+                what = f"{view.gpus(rung)} GPUs are more than a node's {view.dram.gpus_per_node}, sharing its memory"
                 yield Hit(view.mark("ladder", index), {"what": what})
             elif budget < 1:
                 yield Hit(view.mark("kv-offload"), {"what": "the budget of host memory rounds down to 0 GB"}, "",

@@ -65,8 +65,8 @@ def test_read_back(size, verdict):
 def test_read_back_of_a_connector_printed_as_an_object():
     asked = VLLM.offloads["lmcache"](OffloadFacts(budget_gb=299, tp=2, pp=1, dp=2))["kv-transfer-config"]
     log = ("INFO non-default args: {'model_tag': 'm', 'kv_transfer_config': KVTransferConfig(kv_connector="
-           "'LMCacheConnectorV1', engine_id='x', kv_role='kv_both', kv_connector_extra_config={'lmcache.local_cpu': True, "
-           "'lmcache.max_local_cpu_size': 69.61})}")
+           "'LMCacheConnectorV1', engine_id='x', kv_role='kv_both', kv_connector_extra_config={"
+           "'lmcache.local_cpu': True, 'lmcache.max_local_cpu_size': 69.61})}")
     argv = ["serve", "m", "--kv-transfer-config", json.dumps(asked)]
     assert {i.name: i.verdict for i in VLLM.observe(log, argv, {}, None)}["kv-transfer-config"] == "verified"
     silent = log.replace("69.61", "5.0")

@@ -9,10 +9,11 @@ from infx.engines.protocol import OffloadFacts, ServerFacts
 from infx.schema.recipe import Speculative
 
 ENGINE = ENGINES["sglang"]
-LOG = """[2026-11-20 10:00:00] server_args=ServerArgs(model_path='org/m', tp_size=2, dp_size=1, mem_fraction_static=0.85, \
-max_running_requests=None, context_length=4096, api_key='sk-planted', disable_radix_cache=False, \
-lora=Ref(name='a', size=3), device=<Kind.GPU>, served_model_name='m', enable_metrics=True)
-""".replace("<Kind.GPU>", "Kind.GPU") + """[2026-11-20 10:00:09 TP0] Capture cuda graph bs [1, 2, 4]
+LOG = """[2026-11-20 10:00:00] server_args=ServerArgs(model_path='org/m', tp_size=2, dp_size=1, \
+mem_fraction_static=0.85, max_running_requests=None, context_length=4096, \
+api_key='sk-planted', disable_radix_cache=False, \
+lora=Ref(name='a', size=3), device=Kind.GPU, served_model_name='m', enable_metrics=True)
+[2026-11-20 10:00:09 TP0] Capture cuda graph bs [1, 2, 4]
 [2026-11-20 10:00:10 TP0] max_total_num_tokens=430080, chunked_prefill_size=8192, max_prefill_tokens=16384, \
 max_running_requests=128, context_len=4096, available_gpu_mem=12.10 GB
 [2026-11-20 10:00:11] INFO:     Started server process [4711]
