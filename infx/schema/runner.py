@@ -64,7 +64,8 @@ class Slurm(Strict):
     options: list[str] = Field(default_factory=list, description="Further words for sbatch, e.g. --constraint=mi355x.")
     python: str | None = Field(default=None, pattern="^/", description="Python that has infx on the nodes; null: the "
                                "submitter's own, on shared storage.")
-    images: str = Field(default="/tmp/infx-images", description="pyxis: folder of a node that keeps imported images.")
+    images: str = Field(default="/tmp/infx-images", description="pyxis: folder of a node that keeps "
+                        "imported images; $NAME is the job's.")
     poll_s: Seconds = Field(default=2.0, description="Pause between two looks at the queue.")
     settle_s: Seconds = Field(default=60.0, description="How long a job's files may take to show on shared storage "
                               "after it has ended.")

@@ -50,7 +50,7 @@ def prepare(runner: Runner, engine: Engine, server: ServerConfig, *, hardware: s
             grace_s=runner.limits.stop_s)
         return container.prepare(runner.container, image, asked)
     if runner.launch == "pyxis" and runner.container is not None and runner.slurm is not None:
-        image = pyxis.imported(Path(runner.slurm.images), server.image, known=known_digest)
+        image = pyxis.imported(Path(os.path.expandvars(runner.slurm.images)), server.image, known=known_digest)
         return pyxis.prepare(runner.container, image, program=engine.program, argv=argv, env=env,
                              passed={name: caller[name] for name in runner.pass_env if name in caller}, caller=caller)
     raise RunnerError(f"launch: {runner.launch} is not available here", where=f"runners/{runner.name}.yaml",

@@ -109,7 +109,7 @@ def test_two_blocks_of_a_node_share_one_import(boxed):
 def test_an_image_that_one_node_cannot_have(boxed):
     profile = boxed.root / "runners/boxed.yaml"
     profile.write_text(profile.read_text().replace("cpus: 4", "cpus: 10").replace("--nodelist=n1", "--exclude=n3")
-                       .replace(f"images: {boxed.root}/images", f"images: {boxed.root}/images-of-a-node"))
+                       .replace(f"images: {boxed.root}/images", f"images: {boxed.root}/images-$SLURMD_NODENAME"))
     (boxed.root / "lacks").write_text("n2")
     done = infx(boxed, "sweep", "toy", "--runner", "boxed")
     assert done.returncode == 1, done.stderr
