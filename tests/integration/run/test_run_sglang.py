@@ -53,7 +53,10 @@ def test_a_sweep_end_to_end(with_sglang: Repository):
         assert visit["status"] == "ok", visit["reasons"]
         assert visit["engine"]["acceptance-length"]["value"] == 3.5  # a gauge, no counters
         assert visit["engine"]["prefix-hit-share"]["value"] == 0.0
-        assert 0 < visit["engine"]["engine-running-mean"]["value"] <= item["concurrency"]
+        running = visit["engine"]["engine-running-mean"]["value"]  # a scrape may fall between two requests
+        assert running is not None and 0 <= running <= item["concurrency"]
+    rows = [line.split(",") for path in folder.rglob("*-timeline.csv") for line in path.read_text().splitlines()]
+    assert {row[3] for row in rows} == {"kv-share", "0.25"} and {row[2] for row in rows} == {"waiting", "0"}
     stored = [path for path in folder.rglob("*") if path.is_file() and path.name != "engine.log"]
     assert not [path for path in stored if b"sk-planted" in path.read_bytes()]
 
