@@ -59,9 +59,9 @@ def choose_base(head: bytes, trunk: bytes, states: Iterable[bytes], forks: Itera
     ``states`` are what the trunk held at its own commits that ``head`` has, newest first; ``forks`` what the merge
     bases of both hold, which may be commits of another branch that landed since. All of ``trunk`` where ``head`` begins
     with it, and where the merge bases hold all of its entries: git takes such a branch's file as it is and asks no
-    merge driver, so the trunk must come first already. Else the newest state. States that the trunk itself has given up since (a branch landed
-    commit by commit, and a later one edited its entry) are passed over where ``head`` has all of their entries that the
-    trunk still has.
+    merge driver, so the trunk must come first already. Else the newest state. States that the trunk itself has given
+    up since (a branch landed commit by commit, and a later one edited its entry) are passed over where ``head`` has all
+    of their entries that the trunk still has.
     """
     if head.startswith(trunk):
         return trunk

@@ -31,8 +31,8 @@ def command(
     fail_fast: Annotated[bool, typer.Option("--fail-fast", help="Stop after a block with a bad point.")] = False,
     plan_file: Annotated[Path | None, typer.Option("--plan", help="Sweep this plan.json; nothing is planned.")] = None,
     block: Annotated[str | None, typer.Option("--block", metavar="ID", help="With --plan: only this block.")] = None,
-    detach: Annotated[bool, typer.Option("--detach", help="Slurm: submit the jobs and return; see `infx runs`.")] = False,
-    unofficial: Annotated[bool, typer.Option("--unofficial", help="Findings do not stop it; never publishable.")] = False,
+    detach: Annotated[bool, typer.Option("--detach", help="Slurm: submit the jobs, return; see `infx runs`.")] = False,
+    unofficial: Annotated[bool, typer.Option("--unofficial", help="Findings do not stop it; not publishable.")] = False,
     image: Annotated[str | None, typer.Option("--image", metavar="LOCAL", help="With --unofficial: this image of this "
                                               "machine (id or name) instead of the recipe's.")] = None,
     out: Out = Path("runs"),

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from infx.cli.lint_gate import lint_gate
 from infx.compare.ab import repeats_of
 from infx.errors import InputError, UsageError
-from infx.cli.lint_gate import lint_gate
 from infx.plan.load import plans_for
 from infx.plan.local import unofficial
 from infx.plan.select import keep, one_block, only

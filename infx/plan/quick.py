@@ -14,7 +14,7 @@ IDLE_S = 0.5
 
 
 def quick(plan: Plan) -> Plan:
-    """Prompts of at most 4,096 tokens, outputs of at most 64, windows of 3–5 s, one warm-up turn a lane, no revisits."""
+    """Prompts of at most 4,096 tokens, outputs of at most 64, windows of 3–5 s, one warm-up turn a lane, no revisit."""
     return plan.model_copy(update={"quick": True, "points": [_quick_point(point) for point in plan.points]})
 
 

@@ -89,5 +89,6 @@ class BlockLost:
     why: str
 
 
-Event = SweepBegan | EngineStarting | EngineReady | EngineDied | PointProgress | PointDone | PointSkipped | QueueSeen | BlockLost
+Event = (SweepBegan | EngineStarting | EngineReady | EngineDied | PointProgress | PointDone | PointSkipped | QueueSeen
+         | BlockLost)
 Sink = Callable[[Event], None]

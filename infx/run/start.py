@@ -176,8 +176,9 @@ def _check_identity(context: Context, server: ServerConfig, version: dict[str, J
     simulated = version.get("simulated") is True
     if simulated != context.runner.stands_in:
         word = "simulates" if simulated else "does not say that it simulates"
-        return [], Death(reason="wrong-engine", message=f"the engine's {context.engine.version_path} {word}, but the profile "
-                         f"{context.runner.name} has stands-in: {str(context.runner.stands_in).lower()}")
+        said = f"the engine's {context.engine.version_path} {word}"
+        return [], Death(reason="wrong-engine", message=f"{said}, but the profile {context.runner.name} "
+                         f"has stands-in: {str(context.runner.stands_in).lower()}")
     image = parse_image(server.image)
     found = context.engine.version_of(version)
     if image.pin is not Pin.PACKAGE or simulated:

@@ -36,7 +36,8 @@ class Handler(BaseHTTPRequestHandler):
         global served
         request = json.loads(self.rfile.read(int(self.headers["content-length"])))
         if MODE == "errors":
-            return self.answer(500, b'{"error": {"message": "EngineCore encountered an issue"}}')
+            self.answer(500, b'{"error": {"message": "EngineCore encountered an issue"}}')
+            return
         if MODE == "deaf":
             time.sleep(3600)
         with lock:
@@ -47,13 +48,14 @@ class Handler(BaseHTTPRequestHandler):
             os._exit(1)
         if count > AFTER and MODE == "mute":
             time.sleep(3600)
-        return self.complete(request)
+        self.complete(request)
 
     def complete(self, request: dict) -> None:
         tokens, prompt = request["max_tokens"], request["prompt"]
         usage = {"prompt_tokens": len(prompt), "completion_tokens": tokens, "total_tokens": len(prompt) + tokens}
         if not request.get("stream"):
-            return self.answer(200, json.dumps({"choices": [{"text": "x" * tokens}], "usage": usage}).encode())
+            self.answer(200, json.dumps({"choices": [{"text": "x" * tokens}], "usage": usage}).encode())
+            return
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.send_header("transfer-encoding", "chunked")

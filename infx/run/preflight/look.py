@@ -88,8 +88,8 @@ def _devices(container: Container) -> Check:
     sources = [os.path.expandvars(Path(mount.source).expanduser()) for mount in container.mounts]
     missing = [path for path in [*container.devices, *sources] if not Path(path).exists()]
     if missing:
-        return fails("devices", f"not on this machine: {', '.join(missing)}", "correct `devices` and `mounts`, load the "
-                     "driver, or make the folder")
+        return fails("devices", f"not on this machine: {', '.join(missing)}", "correct `devices` and `mounts`, load "
+                     "the driver, or make the folder")
     return ok("devices", f"{len(container.devices)} devices and {len(sources)} mount sources exist")
 
 

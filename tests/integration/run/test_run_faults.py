@@ -44,7 +44,7 @@ def processes(root: Path) -> list[int]:
     found = []
     for folder in Path("/proc").iterdir():
         try:
-            if folder.name.isdecimal() and os.readlink(folder / "cwd") == str(root):
+            if folder.name.isdecimal() and (folder / "cwd").readlink() == root:
                 found.append(int(folder.name))
         except OSError:
             continue

@@ -13,7 +13,8 @@ hardware: mi355x
 engine: vllm
 runner: cluster:mi355x-amds
 scenario:
-  {{kind: agentic-coding, traces: small-coding-agent, duration-s: 4, idle-cap-s: 0.1, warmup-turns: 1, answers: {answers}}}
+  {{kind: agentic-coding, traces: small-coding-agent, duration-s: 4, idle-cap-s: 0.1, warmup-turns: 1,
+    answers: {answers}}}
 serve: {{max-model-len: 2048}}
 ladder: [{{tp: 1, concurrency: [2]}}]
 """

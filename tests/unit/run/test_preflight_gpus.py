@@ -9,7 +9,8 @@ import pytest
 from infx.run.preflight.gpus import Gpu, amd_gpus, gpu_checks, nvidia_gpus
 from infx.run.preflight.look import numa_balancing
 
-NVIDIA = """index, name, memory.used [MiB], utilization.gpu [%], power.limit [W], power.default_limit [W], mig.mode.current
+NVIDIA = """index, name, memory.used [MiB], utilization.gpu [%], power.limit [W], power.default_limit [W], \
+mig.mode.current
 0, NVIDIA H200, 4 MiB, 0 %, 700.00 W, 700.00 W, Disabled
 1, NVIDIA H200, 61234 MiB, 97 %, 500.00 W, 700.00 W, Enabled
 2, NVIDIA H200, 4 MiB, [N/A], [N/A], [Unknown Error], [N/A]
@@ -27,7 +28,8 @@ def test_nvidia_rows():
 
 
 def amd(index: int, cap: int = 1400, **more: object) -> dict:
-    limit = {"ppt0": {"max_power_limit": {"value": 1400, "unit": "W"}, "socket_power_limit": {"value": cap, "unit": "W"}},
+    limit = {"ppt0": {"max_power_limit": {"value": 1400, "unit": "W"}, "socket_power_limit": {"value": cap,
+                      "unit": "W"}},
              "ppt1": {"max_power_limit": "N/A"}}
     return {"gpu": index, "asic": {"market_name": "AMD Instinct MI355X"}, "limit": limit, **more}
 
