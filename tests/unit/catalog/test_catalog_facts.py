@@ -73,9 +73,9 @@ def test_engine_settings(catalog):
 def test_every_setting_of_the_shipped_recipes_is_listed(catalog):
     from infx.sources import yamlio
 
-    engine = catalog.engines["vllm"]
     for path in sorted((ROOT / "recipes").rglob("*.yaml")):
         value = yamlio.load(path.read_bytes(), path.name)[0].value
+        engine = catalog.engines[value["engine"]]
         assert set(value.get("env", {})) - set(engine.env) == set()
         assert set(value.get("serve", {})) - set(engine.flags) == set()
 
