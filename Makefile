@@ -60,6 +60,7 @@ lint: $(VENV)/.installed-lint ## ruff over the Python sources
 generated: $(VENV)/.installed ## write every generated file again
 	@$(BIN)/python tools/generate.py
 	@$(BIN)/python tools/lint_docs.py
+	@$(BIN)/python tools/schemas.py
 
 clean: ## remove the environments, the local models and caches (never runs/)
 	rm -rf $(VENV) $(ENGINE_VENV) .engines .pytest_cache .ruff_cache .hypothesis

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from infx.cli.options import Only, Out, Quick
+from infx.cli import complete
+from infx.cli.options import Only, Out, Quick, RunnerName
 
 if TYPE_CHECKING:
     from infx.cli.ab_request import Trial
@@ -17,10 +18,12 @@ if TYPE_CHECKING:
 
 
 def command(
-    key: Annotated[str | None, typer.Argument(metavar="[KEY]", show_default=False, help="Recipe key.")] = None,
+    key: Annotated[str | None, typer.Argument(metavar="[KEY]", show_default=False, help="Recipe key.",
+                                                autocompletion=complete.keys)] = None,
     arm: Annotated[str | None, typer.Option("--arm", metavar="NAME", show_default=False,
-                                            help="The baseline arm, A.")] = None,
-    against: Annotated[str, typer.Option("--against", metavar="NAME", help="The arm that is judged, B.")] = "base",
+                                            autocompletion=complete.arms, help="The baseline arm, A.")] = None,
+    against: Annotated[str, typer.Option("--against", metavar="NAME", autocompletion=complete.arms,
+                                         help="The arm that is judged, B.")] = "base",
     aa: Annotated[bool, typer.Option("--aa", help="In place of --arm: the recipe against itself, for its noise floor.")
                   ] = False,
     repeats: Annotated[int | None, typer.Option("--repeats", metavar="N", show_default=False,
@@ -28,8 +31,7 @@ def command(
     budget: Annotated[float | None, typer.Option("--budget", metavar="H", show_default=False,
                                                  help="As many starts as this many GPU-hours allow.")] = None,
     only: Only = None,
-    runner_name: Annotated[str | None, typer.Option("--runner", "-r", metavar="NAME", show_default=False,
-                                                    help="Runner profile (runners/NAME.yaml).")] = None,
+    runner_name: RunnerName = None,
     quick: Quick = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and what it can find; start no engine.")
                        ] = False,

@@ -18,6 +18,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "validate": ("infx.cli.validate", "Check recipes, runner profiles and configs; print every finding at once."),
     "plan": ("infx.cli.plan", "Show the points, servers and engine starts that recipes expand to."),
     "explain": ("infx.cli.explain", "Say what each point will do before it runs, or what a change changes."),
+    "schema": ("infx.cli.schema", "Print JSON Schemas of recipes, profiles, configs, changelog and run files."),
+    "draft-table": ("infx.cli.draft_table", "Say in which precision the drafter of a checkpoint is stored and served."),
     "sweep": ("infx.cli.sweep", "Start pinned engines, measure every point of the ladder, store the results."),
     "runs": ("infx.cli.runs", "List runs and their jobs; attach to one, or cancel it."),
     "runner": ("infx.cli.runner", "List runner profiles; check that one can measure here; clear up after dead sweeps."),

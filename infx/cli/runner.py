@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from infx.cli import complete
 from infx.cli.options import AsJson
 
 if TYPE_CHECKING:
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True,
                   help="List runner profiles, check that one can measure here, clear up after dead sweeps.")
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Runner profile (runners/NAME.yaml).")]
+Name = Annotated[str, typer.Argument(metavar="NAME", autocompletion=complete.runners,
+                                       help="Runner profile (runners/NAME.yaml).")]
 
 
 @app.command("list")

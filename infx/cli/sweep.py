@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from infx.cli.options import Arm, Keys, Only, Out, Quick
+from infx.cli.options import Arm, Keys, Only, Out, Quick, RunnerName
 
 if TYPE_CHECKING:
     from infx.cli.signals import Stop
@@ -21,8 +21,7 @@ Resume = Annotated[Path | None, typer.Option("--resume", metavar="RUN", help="Me
 
 def command(
     keys: Keys = None,
-    runner_name: Annotated[str | None, typer.Option("--runner", "-r", metavar="NAME", show_default=False,
-                                                    help="Runner profile (runners/NAME.yaml).")] = None,
+    runner_name: RunnerName = None,
     only: Only = None,
     arm: Arm = None,
     quick: Quick = False,

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from infx.cli.complete import lint_codes
 from infx.cli.options import AsJson
 
 
@@ -16,6 +17,7 @@ def command(
     paths: Annotated[list[Path] | None, typer.Argument(show_default=False, help="Files or folders; none: all.")] = None,
     as_json: AsJson = False,
     explain: Annotated[str | None, typer.Option("--explain", metavar="CODE", show_default=False,
+                                                autocompletion=lint_codes,
                                                 help="Print what a code means and how to mend it.")] = None,
 ) -> None:
     """Check recipes and runner profiles against schema, catalog, each other and every rule of docs/lint.md.

@@ -6,6 +6,7 @@ from infx.lint.rules import RULES
 from infx.plan.codes import CODES as PLAN_CODES
 from infx.sources.codes import CODES as READ_CODES
 from infx.sources.codes import Code
+from infx.sources.safetensors import CODES as TENSOR_CODES
 
 HEAD = """# Findings
 
@@ -21,12 +22,13 @@ SECTIONS = (
     ("S", "Shape of files"),
     ("P", "Recipes against themselves and the catalog"),
     ("R", "Rules"),
+    ("T", "Checkpoints of drafters (`infx draft-table`)"),
 )
 
 
 def codes() -> dict[str, tuple[str, str, str]]:
     """Every code → (title, facts such as severity, page)."""
-    found = {code: _plain(item) for code, item in {**READ_CODES, **PLAN_CODES}.items()}
+    found = {code: _plain(item) for code, item in {**READ_CODES, **TENSOR_CODES, **PLAN_CODES}.items()}
     for rule in RULES:
         waiver = "may be waived" if rule.waivable else "cannot be waived"
         found[rule.code] = (rule.title, f"{rule.severity}; {waiver}", rule.page())

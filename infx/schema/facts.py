@@ -141,6 +141,32 @@ def _checked(stated: Stated, table: dict[str, str]) -> None:
             seen.add(name)
 
 
+class Deprecation(Strict):
+    """A combination that is deprecated for a model: every axis that is named must match."""
+
+    scenario: Literal["fixed-seq-len", "agentic-coding"] | None = Field(default=None, description="Kind of scenario.")
+    hardware: str | None = Field(default=None, description="Device of configs/hardware.yaml.")
+    precision: str | None = Field(default=None, description="Precision label of a recipe.")
+    engine: str | None = Field(default=None, description="Engine.")
+    method: str | None = Field(default=None, description="Drafting method; `none`: without speculation.")
+    why: str = Field(min_length=1, description="Why nobody waits for it, or what took its place.")
+
+    @model_validator(mode="after")
+    def names_something(self) -> Deprecation:
+        if not self.axes():
+            raise ValueError("name a scenario, hardware, precision, engine or method; a whole model has a status")
+        return self
+
+    def axes(self) -> dict[str, str]:
+        """The named axes with their values."""
+        named = ("scenario", "hardware", "precision", "engine", "method")
+        return {name: value for name in named if (value := getattr(self, name)) is not None}
+
+    def words(self) -> str:
+        """``precision fp8 on …``: the combination for people."""
+        return ", ".join(f"{name} {value}" for name, value in self.axes().items())
+
+
 class ModelFacts(Stated):
     """A model of configs/models.yaml; its key is the mapping's key."""
 
@@ -150,7 +176,9 @@ class ModelFacts(Stated):
     architecture: str = Field(description="Model type of the checkpoint's configuration.")
     quantization: str = Field(description="How the weights are stored, e.g. mxfp4+fp8, quark-mxfp4, bf16.")
     status: Literal["current", "deprecated", "local"] = Field(description="Whether results of it are wanted.")
-    scenarios: list[str] = Field(default_factory=list, description="Scenario kinds that are deprecated for it.")
+    scenarios: list[Literal["fixed-seq-len", "agentic-coding"]] = Field(
+        default_factory=list, description="Scenario kinds that are deprecated for it.")
+    deprecated: list[Deprecation] = Field(default_factory=list, description="Combinations that are deprecated.")
     notes: str | None = Field(default=None, description="Free text.")
 
     @model_validator(mode="after")

@@ -77,13 +77,13 @@ class DistortedMeasurement(Rule):
 
 
 class Deprecated(Rule):
-    """The model, or this scenario of it, is deprecated.
+    """The model, this scenario of it, or this combination (of hardware, precision, engine, method) is deprecated.
 
     Why: nobody waits for results of it, and GPU hours are dear.
     Mend: see MODELS.md for what is current.
     """
 
-    code, title = "R-016", "deprecated model or scenario"
+    code, title = "R-016", "deprecated model, scenario or combination"
     severity, waivable = Severity.ERROR, True
     message = "{what} is deprecated"
 
@@ -93,6 +93,15 @@ class Deprecated(Rule):
             yield Hit(view.mark("model"), {"what": f"the model {model.key}"})
         if view.recipe.scenario.kind in model.scenarios:
             yield Hit(view.mark("scenario", "kind"), {"what": f"{view.recipe.scenario.kind} of {model.key}"})
+        for server in view.servers:
+            spec = server.resolved.speculative
+            mine = {"scenario": view.recipe.scenario.kind, "hardware": view.recipe.hardware,
+                    "precision": view.recipe.precision, "engine": view.recipe.engine,
+                    "method": spec.method if spec else "none"}  # fmt: skip
+            for item in model.deprecated:
+                if item.axes().items() <= mine.items():
+                    fields = {"what": f"{model.key} with {item.words()}"}
+                    yield Hit(view.mark("model"), fields, server.at, item.why)
 
 
 class UpstreamRecipe(Rule):

@@ -183,6 +183,21 @@ def test_rules_that_the_catalog_triggers(monkeypatch):
     assert {item.code for item in check(GOOD)} == {"R-011", "R-016", "R-024"}
 
 
+@pytest.mark.parametrize(("axes", "hit"), [
+    ({"scenario": "agentic-coding"}, True), ({"scenario": "fixed-seq-len"}, False), ({"method": "dspark"}, True),
+    ({"method": "none"}, False), ({"hardware": "mi355x", "precision": "fp4", "engine": "vllm"}, True),
+    ({"hardware": "mi355x", "precision": "fp8"}, False), ({"hardware": "h200", "method": "dspark"}, False),
+])  # fmt: skip
+def test_a_deprecated_combination_needs_every_axis(axes, hit, monkeypatch):
+    model = CATALOG.models["deepseek-v4.1-flash"]
+    item = {**axes, "why": "nobody waits for it"}
+    old = type(model).model_validate({**model.model_dump(), "deprecated": [item]})
+    monkeypatch.setitem(CATALOG.models, model.key, old)
+    found = check(GOOD)
+    assert [(one.code, str(one.where), one.hint) for one in found] == (
+        [("R-016", "r.yaml:2:8", "nobody waits for it")] if hit else [])
+
+
 def test_messages_name_value_choices_fix_and_servers():
     [case] = [item for item in check(BAD["wrong case"][0]) if item.code == "R-036"]
     assert '"int4"; choices: FP, INT8' in case.message and "write INT4" in case.hint
