@@ -44,6 +44,7 @@ def test_two_jobs_never_share_a_gpu(slurm, tmp_path):
     assert {(tmp_path / name / "out").read_text() for name in "ab"} == {"0,1,2,3\n", "4,5,6,7\n"}
 
 
+@pytest.mark.long
 def test_srun_exits_0_when_its_node_fails(slurm, tmp_path):
     """Why infx looks at a completion marker and the job's state, and never at srun's exit code."""
     marker = tmp_path / "started"
@@ -68,6 +69,7 @@ def wait_for_file(path: Path) -> None:
     run("timeout", "60", "sh", "-c", f"until [ -e {path} ]; do sleep 0.05; done")
 
 
+@pytest.mark.long
 def test_a_power_cut_ends_the_job_as_node_fail(slurm, tmp_path):
     marker = tmp_path / "started"
     job = batch(tmp_path, f"touch {marker}; exec sleep 600", "--nodelist=n3", "--no-requeue")

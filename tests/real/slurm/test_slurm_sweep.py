@@ -188,6 +188,7 @@ def test_preempted_and_queued_again_it_goes_on_where_it_was(fleet, slurm):
     assert len(list(fleet.run.glob("points/base/tp1-c1/*"))) == 1, "the finished point was not measured again"
 
 
+@pytest.mark.long
 def test_a_lost_slurmd_loses_nothing(fleet, slurm):
     """The controller gives the node up, the job lives on: its marker counts, not its state."""
     fleet.recipe(ONE_BLOCK, window_s=8)
@@ -267,6 +268,7 @@ def test_the_notice_before_the_time_limit(fleet, slurm):
     assert fleet.listed()["state"] == "partial"
 
 
+@pytest.mark.long
 def test_full_shared_storage(fleet, slurm):
     small = slurm.base / "small" / fleet.root.name
     fleet.recipe(ONE_BLOCK, window_s=3)
