@@ -101,8 +101,10 @@ def _run(trial: Trial) -> int | None:
     from infx.results.load import known_digests
     from infx.run.context import Context
     from infx.run.events import SweepBegan
+    from infx.run.expected import expectations
     from infx.run.lease import lease_folder, machine_lease
     from infx.run.sweep import sweep
+    from infx.sources.tree import find_tree
 
     plan, runner = trial.plan, trial.runner
 
@@ -117,7 +119,8 @@ def _run(trial: Trial) -> int | None:
           trial.open_store() as store, narrator(sys.stderr) as emit):
         emit(SweepBegan(store.paths.root.name, str(store.paths.root), len(plan.points), len(trial.left)))
         context = Context(plan=plan, runner=runner, store=store, root=trial.root, environment=dict(os.environ),
-                          emit=emit, should_stop=stop, digests=known_digests(store.paths.root))
+                          emit=emit, should_stop=stop, digests=known_digests(store.paths.root),
+                          expect=expectations(find_tree(trial.root)))
         outcome = sweep(context, early_stop(plan, enough, trial.left))
         trial.folder.append(store.paths.root)
     if outcome.stopped:

@@ -80,10 +80,12 @@ def _swept(job: Job, fail_fast: bool, stop: Stop, made: list[Path]) -> SweepOutc
     from infx.results.load import known_digests
     from infx.run.context import Context
     from infx.run.events import SweepBegan
+    from infx.run.expected import expectations
     from infx.run.lease import lease_folder, machine_lease
     from infx.run.policy import fail_fast as failing_fast
     from infx.run.policy import ladder
     from infx.run.sweep import sweep
+    from infx.sources.tree import find_tree
 
     plan, runner = job.plan, job.runner
     holder = {"recipe": plan.recipe, "runner": runner.name}
@@ -93,7 +95,8 @@ def _swept(job: Job, fail_fast: bool, stop: Stop, made: list[Path]) -> SweepOutc
         made.append(store.paths.root)
         emit(SweepBegan(store.paths.root.name, str(store.paths.root), len(plan.points), len(plan.blocks)))
         context = Context(plan=plan, runner=runner, store=store, root=job.root, environment=dict(os.environ), emit=emit,
-                          should_stop=stop, digests=known_digests(store.paths.root))
+                          should_stop=stop, digests=known_digests(store.paths.root),
+                          expect=expectations(find_tree(job.root)))
         policy = failing_fast(ladder(plan)) if fail_fast else ladder(plan)
         outcome = sweep(context, policy)
         close(store)

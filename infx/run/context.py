@@ -10,6 +10,7 @@ from infx.engines import ENGINES
 from infx.engines.protocol import Engine
 from infx.results.store import RunStore
 from infx.run.events import Sink
+from infx.run.expected import Expect
 from infx.schema.plan import Plan
 from infx.schema.runner import Runner
 
@@ -19,6 +20,7 @@ class Context:
     """``root``: folder that relative executables and models refer to; ``environment``: the caller's.
 
     ``digests``: the digest by which each image reference ran so far in this run (filled as engines start).
+    ``expect`` sets a visit against limit and prediction; None: it is not.
     ``should_stop`` turns true when the user or the system asked to stop.
     """
 
@@ -30,6 +32,7 @@ class Context:
     emit: Sink
     should_stop: Callable[[], bool]
     digests: dict[str, str] = field(default_factory=dict)
+    expect: Expect | None = None
 
     @property
     def engine(self) -> Engine:

@@ -81,7 +81,7 @@ def visit_point(context: Context, engine: RunningEngine, point: Point, position:
             scrapes.between = scrapes.poller.stop()
     _store_scrapes(context, engine, point, position, scrapes)
     visit = _visit(context, point, position, output, scrapes, repeats=prepared.repeats)
-    visit = _with_telemetry(engine, point, visit)
+    visit = _with_expected(context, engine, point, _with_telemetry(engine, point, visit))
     visit = visit.model_copy(update={"counts": visit.counts | prepared.counts,
                                      "reasons": [*visit.reasons, *prepared.notes]})
     return visit, output.table.to_bytes() if len(output.table) else None
@@ -97,6 +97,14 @@ def _with_telemetry(engine: RunningEngine, point: Point, visit: Visit) -> Visit:
     tokens = rate.value * visit.window.seconds if rate is not None and rate.value is not None else None
     why = unknown if samples and unknown else engine.sampler.why_none()
     found = telemetry_values(samples, gpus, visit.window, tokens, why)
+    return visit.model_copy(update={"engine": visit.engine | found})
+
+
+def _with_expected(context: Context, engine: RunningEngine, point: Point, visit: Visit) -> Visit:
+    """The visit with its output set against limit and prediction."""
+    if context.expect is None or visit.window is None:
+        return visit
+    found = context.expect(context.plan, point, visit.metrics, visit.engine, engine.start.simulated)
     return visit.model_copy(update={"engine": visit.engine | found})
 
 

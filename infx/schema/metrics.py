@@ -204,6 +204,10 @@ def _engine() -> list[Metric]:
                "GPU clock, mean", ",.0f"),
         Metric("gpu-temperature-max", "°C", "hottest sensor of the engine's GPUs", "max", "lower",
                "GPU temperature, highest", ".0f"),
+        Metric("limit-share", "", "output throughput ÷ the most that memory, compute and links allow", "share",
+               "higher", "Share of the roofline", ".1%"),
+        Metric("prediction-ratio", "", "output throughput ÷ the simulator's prediction", "share", "neither",
+               "Measured ÷ predicted", ".1%"),
         Metric("gpu-memory-max", "GiB", "memory in use on all GPUs of the engine, highest", "max", "lower",
                "GPU memory, highest", ".1f"),
     ]

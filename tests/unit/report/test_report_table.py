@@ -111,3 +111,27 @@ def test_numbers_keep_four_digits_and_nothing_is_never_zero():
     assert [number(x) for x in (None, 0.0, 1.23456, 12.3456, 123.456, 1234.56, -0.5)] == [
         "–", "0.000", "1.235", "12.35", "123.5", "1,235", "-0.500"
     ]
+
+
+def curve_with(tmp_path, **shares):
+    """tp2 c1, c8, c64 with the given engine values by concurrency."""
+    folder = fake.write(tmp_path, tps=(2,), skipped=("c1", "c8", "c64"))
+    with RunStore.open(folder) as store:
+        for place, point in enumerate(load_run(folder).plan.points):
+            engine = {name: Value(value=values[place], unit="") for name, values in shares.items()}
+            store.append_visit(point, "001", fake.visit(fake.curve(2, point.concurrency), engine=engine))
+    return run_text(load_run(folder))
+
+
+def test_a_point_off_its_curve_is_named_with_its_distance(tmp_path):
+    text = curve_with(tmp_path, **{"limit-share": (0.4, 0.2, 0.4)})
+    assert "- tp2 c8 is off its curve: share of the roofline is -50% against the line between its neighbours" in text
+    assert line_of(text, "tp2", 8)[-2] == "20.0%"
+
+
+def test_the_prediction_is_the_surer_ratio(tmp_path):
+    bent = {"limit-share": (0.4, 0.2, 0.4)}
+    assert "off its curve" not in curve_with(tmp_path / "a", **bent, **{"prediction-ratio": (1.0, 0.9, 1.0)})
+    text = curve_with(tmp_path / "b", **{"prediction-ratio": (1.0, 0.8, 1.0)})
+    assert "- tp2 c8 is off its curve: measured ÷ predicted is -20%" in text
+    assert "off its curve" not in curve_with(tmp_path / "c", **{"limit-share": (0.4, 0.33, 0.4)})
