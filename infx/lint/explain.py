@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from infx.engines.acceptance import spelled
 from infx.findings import Mark
 from infx.lint.view import RecipeView, ServerView
 from infx.plan.offload import offload_budget_gb
@@ -82,7 +83,8 @@ def _point(view: RecipeView, plan: Plan, point: Point, server: ServerView) -> Ex
     memory, assumed = _memory(deployment, point.concurrency)
     return Explanation(
         key=point.key, command=" ".join(_quoted(word) for word in words), rows=rows,
-        features=tuple(line for line in features if line is not None), steps=tuple(_steps(deployment, rows)),
+        features=tuple(line for line in features if line is not None),
+        steps=(*_steps(deployment, rows), *_accepted(point)),
         memory=(*memory, *_offload(view, server)),
         roofline=tuple(_roofline(view, deployment, server, point.acceptance_length)),
         assumed=assumed or bool(deployment.model.assumed()),
@@ -147,6 +149,13 @@ def _steps(deployment: Deployment, rows: int) -> Iterable[str]:
     yield f"graphs: {coverage(deployment).reason}"
     budget_left = max(chunk - rows, 0)
     yield f"a step has {chunk:,} tokens, so a chunk beside a full decode step has up to {budget_left:,} prompt tokens"
+
+
+def _accepted(point: Point) -> Iterable[str]:
+    """The golden length in every engine's words: a review compares submissions of several."""
+    if point.acceptance_length is not None:
+        said = "; ".join(f"{name} {words}" for name, words in spelled(point.acceptance_length).items())
+        yield f"golden acceptance length {point.acceptance_length:g}: {said}"
 
 
 def _memory(deployment: Deployment, concurrency: int) -> tuple[tuple[str, ...], bool]:

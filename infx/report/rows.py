@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from infx.predict.expect import off_curve as ratios_off
+from infx.report.frontier import frontier
 from infx.report.shown import reasons, short
 from infx.results.layout import PointKey
 from infx.results.load import LoadedRun
@@ -35,6 +36,9 @@ TOLERANCE = {"prediction-ratio": 0.15, "limit-share": 0.25}
 On the one measured table at hand (vllm#61573, both arms) the roofline's own bends make up to 18 % of limit-share; the
 simulator is within 9 % of its held-out cells.
 """
+
+FRONTIER, WANTED = ("total-throughput-per-gpu", "e2el-p50"), 5
+"""Axes of the frontier that reviewers count, and how many points of it they ask for."""
 
 OPTIONAL = frozenset({"acceptance-length", "mono-share", "prefix-hit-share", "limit-share", "prediction-ratio"})
 """Columns that are left out when no point has them."""
@@ -66,7 +70,8 @@ def table_rows(loaded: LoadedRun) -> Rows:
     rows = [_row(point, loaded.chosen(point.key)) for point in loaded.plan.points]
     filled = {name for row in rows for name, figure in row.figures.items() if figure is not None}
     columns = [column for column in COLUMNS if column[0] not in OPTIONAL or column[0] in filled]
-    notes = [*_not_ok(loaded), *off_curve(loaded), *_absent(loaded, columns), *_revisits(loaded), *_deaths(loaded)]
+    notes = [*_not_ok(loaded), *off_curve(loaded), *few_on_frontier(loaded), *_absent(loaded, columns)]
+    notes += [*_revisits(loaded), *_deaths(loaded)]
     return Rows(rows, columns, notes)
 
 
@@ -117,6 +122,26 @@ def off_curve(loaded: LoadedRun) -> Iterator[str]:
             what = METRICS[name].title.lower() if name else ""
             yield (f"{f'{arm} ' if arm else ''}{axes} c{concurrency} is off its curve: {what} is {off:+.0%} against "
                    "the line between its neighbours; look for a slow node, a feature that did not engage, a neighbour")
+
+
+def few_on_frontier(loaded: LoadedRun) -> Iterator[str]:
+    """Curves with fewer than five frontier points once measured (rule R-040 counts what a recipe plans)."""
+    curves: dict[str, list[tuple[float, float]]] = {}
+    counted = [] if loaded.quick or loaded.missing else loaded.plan.points
+    for point in counted:
+        result = loaded.chosen(point.key)
+        curve = curves.setdefault(point.arm or "base", [])
+        if result is not None and result.status is Status.OK:
+            seen = [measured(result.visits[0], name) for name in FRONTIER]
+            figures = [value.value for value in seen if value is not None and value.value is not None]
+            if len(figures) == len(FRONTIER):
+                curve.append((figures[0], figures[1]))
+    better = [METRICS[name].better for name in FRONTIER]
+    for arm, curve in curves.items():
+        count = len(frontier(curve, better[0], better[1]))
+        if count < WANTED:
+            yield (f"the frontier of {arm} has {count} of {len(curve)} measured points in throughput per GPU and E2EL; "
+                   f"{WANTED} or more are wanted (R-040)")
 
 
 def _absent(loaded: LoadedRun, columns: list[tuple[str, str]]) -> Iterator[str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from pydantic import JsonValue
 
+from infx.engines import acceptance
 from infx.engines.protocol import OffloadFacts, ServerFacts
 from infx.schema.recipe import Speculative
 
@@ -70,11 +71,8 @@ def speculative(spec: Speculative, serve: Mapping[str, JsonValue]) -> list[str]:
 
 
 def env(facts: ServerFacts) -> dict[str, str]:
-    """Synthetic acceptance is environment in SGLang; the length counts the token that verification adds."""
-    if facts.acceptance_length is None:
-        return {}
-    return {"SGLANG_SIMULATE_ACC_LEN": f"{facts.acceptance_length:g}",
-            "SGLANG_SIMULATE_ACC_METHOD": "match-expected"}
+    """Synthetic acceptance is environment in SGLang."""
+    return {} if facts.acceptance_length is None else acceptance.sglang(facts.acceptance_length)
 
 
 def flag(key: str, value: JsonValue) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
+from infx.engines import acceptance
 from infx.engines.protocol import ServerFacts
 from infx.schema.recipe import Speculative
 
@@ -57,8 +58,7 @@ def speculative_config(spec: Speculative, acceptance_length: float | None) -> di
     if spec.draft_sample_method is not None:
         config["draft_sample_method"] = spec.draft_sample_method
     if acceptance_length is not None:
-        config["rejection_sample_method"] = "synthetic"
-        config["synthetic_acceptance_length"] = acceptance_length
+        config |= acceptance.vllm(acceptance_length)
     elif spec.rejection_sample_method is not None:
         config["rejection_sample_method"] = spec.rejection_sample_method
     if spec.adaptive_verification is not None:

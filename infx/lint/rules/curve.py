@@ -12,7 +12,8 @@ from infx.lint.view import RecipeView
 class FewPoints(Rule):
     """A curve has fewer than five points.
 
-    Why: with fewer, a frontier says little between its ends; reviewers ask for five measured frontier points.
+    Why: with fewer, a frontier says little between its ends; reviewers ask for five measured frontier points. Here the
+    planned points are counted; `infx show` counts those on the measured frontier of throughput and E2EL.
     Mend: add concurrencies or layouts.
     """
 

@@ -63,7 +63,8 @@ def test_speculation(asked, serve, words):
 def test_synthetic_acceptance_is_environment():
     assert ENGINE.env(facts(speculative=spec())) == {}
     assert ENGINE.env(facts(speculative=spec(), acceptance_length=3.51)) == {
-        "SGLANG_SIMULATE_ACC_LEN": "3.51", "SGLANG_SIMULATE_ACC_METHOD": "match-expected"}
+        "SGLANG_SIMULATE_ACC_LEN": "3.51", "SGLANG_SIMULATE_ACC_METHOD": "match-expected",
+        "SGLANG_SIMULATE_ACC_TOKEN_MODE": "real-draft-token"}
 
 
 def test_offload_is_whole_gigabytes_a_rank():

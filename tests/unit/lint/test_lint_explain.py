@@ -48,6 +48,8 @@ def test_the_headline_point_where_mono_ends():
     mono = item.features[0]
     assert "48 rows ≤ 48, so up to 8 streams" in mono.details[0] and "30 layers" in mono.details[0]
     assert mono.where.path.endswith(f"{V41}.yaml") and mono.where.line > 0
+    [golden] = [line for line in item.steps if line.startswith("golden acceptance length 3.51: ")]
+    assert "NUM_ACCEPTED_TOKENS=2.51" in golden and "--spec-decode-acceptance-length=3.51" in golden
     assert any("48 rows a step replay the graph of 48" in line for line in item.steps)
     assert any("indexer logits: 6144 rows" in line for line in item.memory)
     assert "memory-bound" in item.roofline[0] and item.assumed

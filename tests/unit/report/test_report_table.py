@@ -1,6 +1,7 @@
 import io
 import json
 
+import pytest
 import run_folder as fake
 from rich.console import Console
 
@@ -135,3 +136,23 @@ def test_the_prediction_is_the_surer_ratio(tmp_path):
     text = curve_with(tmp_path / "b", **{"prediction-ratio": (1.0, 0.8, 1.0)})
     assert "- tp2 c8 is off its curve: measured ÷ predicted is -20%" in text
     assert "off its curve" not in curve_with(tmp_path / "c", **{"limit-share": (0.4, 0.33, 0.4)})
+
+
+def test_a_frontier_with_fewer_than_five_measured_points_is_said(tmp_path):
+    # throughput and E2EL both grow along a curve: all of its points are on the frontier
+    said = "- the frontier of base has 4 of 4 measured points in throughput per GPU and E2EL; 5 or more are wanted"
+    assert said in run_text(loaded(tmp_path / "a", tps=(2,), concurrencies=(1, 2, 4, 8)))
+    assert "R-040" not in run_text(loaded(tmp_path / "b", tps=(2,), concurrencies=(1, 2, 4, 8, 16)))
+
+
+def test_points_that_another_beats_do_not_count_towards_five(tmp_path):
+    folder = fake.write(tmp_path, tps=(2,), concurrencies=(1, 2, 4, 8, 16), skipped=("c16",))
+    worse = {**fake.curve(2, 16), "total-throughput-per-gpu": 1.0}
+    with RunStore.open(folder) as store:
+        store.append_visit(load_run(folder).plan.points[-1], "001", fake.visit(worse))
+    assert "the frontier of base has 4 of 5 measured points" in run_text(load_run(folder))
+
+
+@pytest.mark.parametrize("changes", [{"quick": True}, {"skipped": ("c4",)}])
+def test_an_unfinished_or_quick_run_is_not_counted(changes, tmp_path):
+    assert "R-040" not in run_text(loaded(tmp_path, tps=(2,), concurrencies=(1, 2, 4), **changes))
