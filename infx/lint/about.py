@@ -11,10 +11,12 @@ from infx.findings import Finding
 from infx.lint.diff import Difference, Side, compare
 from infx.lint.engine import lint
 from infx.lint.explain import Explanation, explain
+from infx.lint.rules.image import UpstreamImage
 from infx.lint.view import RecipeView
 from infx.plan import select
 from infx.plan.load import plan_of
 from infx.schema.catalog import Catalog
+from infx.schema.recipe import Recipe
 from infx.sources import recipes as recipe_source
 from infx.sources.catalog import load_catalog
 from infx.sources.recipes import RecipeFile, read_recipe
@@ -29,9 +31,16 @@ def linter(tree: Tree) -> tuple[Callable[[RecipeFile, Catalog], list[Finding]], 
     def check(file: RecipeFile, catalog: Catalog) -> list[Finding]:
         if file.recipe is None or file.document is None:
             return []
-        return lint(file.recipe, file.document, catalog, waivers)
+        waived = any(UpstreamImage.code in one.rules and file.key in one.recipes for one in waivers)
+        return lint(file.recipe, file.document, catalog, waivers, beside=_every(tree) if waived else None)
 
     return check, found
+
+
+def _every(tree: Tree) -> tuple[Recipe, ...]:
+    """Every readable recipe of the tree."""
+    read = (read_recipe(tree, path).recipe for path in recipe_source.recipe_paths(tree).values())
+    return tuple(recipe for recipe in read if recipe is not None)
 
 
 def explanations(tree: Tree, keys: Sequence[str], *, only: Sequence[str] = (), arms: Sequence[str] = ()

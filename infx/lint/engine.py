@@ -17,16 +17,17 @@ from infx.sources.waivers import Waiver
 
 def lint(
     recipe: Recipe, document: Document, catalog: Catalog, waivers: Sequence[Waiver] = (),
-    rules: Sequence[type[Rule]] = RULES,
+    rules: Sequence[type[Rule]] = RULES, beside: tuple[Recipe, ...] | None = None,
 ) -> list[Finding]:  # fmt: skip
     """Every finding of every rule about one recipe.
 
-    A recipe whose model, hardware or engine the catalog does not know gives none: its check says that already.
+    ``beside``: the repository's recipes, for a recipe whose image is waived. A recipe whose model, hardware or engine
+    the catalog does not know gives no finding: its check says that already.
     """
     known = recipe.model in catalog.models and recipe.hardware in catalog.hardware and recipe.engine in catalog.engines
     if not known:
         return []
-    view = RecipeView(recipe, document, catalog)
+    view = RecipeView(recipe, document, catalog, beside)
     found: list[Finding] = []
     for rule in rules:
         found += _waived(rule, _findings(rule(), view), recipe.key, waivers)

@@ -56,11 +56,15 @@ class ServerView:
 
 @dataclass(frozen=True)
 class RecipeView:
-    """A recipe as rules see it. The recipe's names (model, hardware, label, engine) are known to the catalog."""
+    """A recipe as rules see it. The recipe's names (model, hardware, label, engine) are known to the catalog.
+
+    ``beside``: the repository's recipes, where the recipe's image is waived; None: they were not looked at.
+    """
 
     recipe: Recipe
     document: Document
     catalog: Catalog
+    beside: tuple[Recipe, ...] | None = field(default=None, compare=False)
 
     @functools.cached_property
     def servers(self) -> tuple[ServerView, ...]:

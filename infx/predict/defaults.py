@@ -48,7 +48,8 @@ def memory_utilization(deployment: Deployment) -> float:
 
 _BY_ROLE = {
     "sequence-cap": "max-num-seqs", "token-budget": "max-num-batched-tokens", "context-limit": "max-model-len",
-    "memory-share": "gpu-memory-utilization", "capture-limit": "max-cudagraph-capture-size", "eager": "enforce-eager",
+    "memory-share": "gpu-memory-utilization", "capture-limit": "max-cudagraph-capture-size",
+    "capture-list": "cudagraph-capture-sizes", "eager": "enforce-eager",
 }
 
 

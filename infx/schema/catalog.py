@@ -22,7 +22,8 @@ Lowered = Literal["weights", "activations", "kv-cache", "messages"]
 
 
 Role = Literal[
-    "sequence-cap", "token-budget", "context-limit", "memory-share", "capture-limit", "eager", "host-tables"
+    "sequence-cap", "token-budget", "context-limit", "memory-share", "capture-limit", "capture-list", "eager",
+    "host-tables",
 ]
 
 

@@ -178,6 +178,7 @@ class ModelFacts(Stated):
     status: Literal["current", "deprecated", "local"] = Field(description="Whether results of it are wanted.")
     scenarios: list[Literal["fixed-seq-len", "agentic-coding"]] = Field(
         default_factory=list, description="Scenario kinds that are deprecated for it.")
+    new: bool = Field(default=False, description="New architecture, excepted from the upstream-image rule.")
     deprecated: list[Deprecation] = Field(default_factory=list, description="Combinations that are deprecated.")
     notes: str | None = Field(default=None, description="Free text.")
 

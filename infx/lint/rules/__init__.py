@@ -20,4 +20,5 @@ RULES: tuple[type[Rule], ...] = (
     flags.EagerConflict,
     curve.FewPoints, curve.FallsThrough,
     offload.OffloadCannotBe,
+    flags.CaptureContradicts, image.UpstreamBeside,
 )  # fmt: skip

@@ -166,6 +166,29 @@ class EagerConflict(Rule):
                 yield Hit(view.place_of("serve", limit, server), {"limit": limit, "eager": eager}, server.at)
 
 
+class CaptureContradicts(Rule):
+    """The list of captured sizes and the largest captured size are both given, and do not agree.
+
+    Why: the engine refuses to start, or takes one of them in silence.
+    Mend: give one of the two.
+    """
+
+    code, title = "R-043", "captured sizes contradict their limit"
+    severity, waivable = Severity.ERROR, False
+    message = "{limit} is {most}, and the largest of {sizes} is {largest}"
+
+    def check(self, view: RecipeView) -> Iterable[Hit]:
+        limit, sizes = view.role("capture-limit"), view.role("capture-list")
+        for server in view.servers:
+            serve = server.deployment.serve
+            most, listed = as_count(serve.get(limit)), serve.get(sizes)
+            counts = [as_count(size) for size in listed] if isinstance(listed, list) else []
+            known = [count for count in counts if count is not None]
+            if most is not None and known and max(known) != most:
+                fields = {"limit": limit, "most": most, "sizes": sizes, "largest": max(known)}
+                yield Hit(view.place_of("serve", limit, server), fields, server.at, "give one of the two")
+
+
 def _wrong(setting: Setting, value: Any, kind: str) -> str | None:
     """What the value should have been, or None where it is right."""
     text = kind == "env"

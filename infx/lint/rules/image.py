@@ -19,7 +19,8 @@ class UpstreamImage(Rule):
     Why: results should be what any user gets from the project's own builds. Vendors that support an engine submit
     with its upstream image first.
     Mend: take `vllm/…` for vLLM or `lmsysorg/…` for SGLang. Other images need a waiver, and an upstream recipe of the
-    same curve beside them. New hardware is excepted (`new: true` in configs/hardware.yaml).
+    same curve beside them (R-044). New hardware and new architectures are excepted (`new: true` in
+    configs/hardware.yaml and configs/models.yaml).
     """
 
     code, title = "R-001", "image of another organisation"
@@ -27,7 +28,8 @@ class UpstreamImage(Rule):
     message = "the image is from {organisation}, not from {wanted} (the engine's upstream)"
 
     def check(self, view: RecipeView) -> Iterable[Hit]:
-        if view.engine is None or view.catalog.hardware[view.recipe.hardware].new:
+        excepted = view.catalog.hardware[view.recipe.hardware].new or view.catalog.models[view.recipe.model].new
+        if view.engine is None or excepted:
             return
         for server in view.servers:
             image = parse_image(server.resolved.image)
@@ -92,3 +94,30 @@ class EnginePatch(Rule):
                 setting = view.setting(kind, name)
                 if setting is not None and setting.patches:
                     yield Hit(view.document.key_mark(*place), {"name": name, "how": setting.patches}, at)
+
+
+class UpstreamBeside(Rule):
+    """A recipe whose image is waived stands alone: no recipe measures the same curve on the upstream image.
+
+    Why: a vendor's own image is comparable only beside what any user gets from the engine's project.
+    Mend: add a recipe of the same model, precision, hardware and scenario with the upstream image.
+    """
+
+    code, title = "R-044", "waived image without an upstream recipe beside it"
+    severity, waivable = Severity.ERROR, False
+    message = "the image is waived, and no recipe has an image of {wanted} for the same curve"
+
+    def check(self, view: RecipeView) -> Iterable[Hit]:
+        if view.beside is None or view.engine is None:
+            return
+        mine, wanted = view.recipe, view.engine.organisation
+        image = parse_image(mine.image)
+        if image.pin not in PUBLISHED or image.organisation == wanted:
+            return
+        for other in view.beside:
+            found = parse_image(other.image)
+            same = (other.model, other.precision, other.hardware, other.scenario) == (
+                mine.model, mine.precision, mine.hardware, mine.scenario)  # fmt: skip
+            if other.key != mine.key and same and found.pin in PUBLISHED and found.organisation == wanted:
+                return
+        yield Hit(view.mark("image"), {"wanted": wanted}, hint="add the upstream recipe, or take its image here")

@@ -145,6 +145,7 @@ BAD = {
     "default": (env('VLLM_ROCM_USE_AITER_MOE: "1"'), "R-037", "11:3"),
     "other vendor": (changed(changed(FIXED, "mi355x\n", "h200\n"), "mi355x-amds", "h200"), "R-038", "10:3"),
     "eager": (serve("enforce-eager: true"), "R-039", "15:3"),
+    "capture contradicts": (serve("cudagraph-capture-sizes: [8, 512]"), "R-043", "15:3"),
     "few points": (changed(FIXED, "[4, 8, 16, 32, 64]", "[4, 8]"), "R-040", "14:3"),
     "falls through": (  # P62
         changed(GOOD, "overrides:\n", "overrides:\n  - {when: {concurrency: [2, 8]}, serve: {block-size: 64}}\n"),
@@ -166,10 +167,53 @@ def test_bad_recipes_are_found_at_their_line(name):
     assert {item.code for item in found} - {code} <= pairs.get(name, set())
 
 
+SPEC = "method: dspark, draft-tokens: 5, thinking: thinking-on, draft-sample-method: probabilistic"
+PATCHED = {
+    "precision in an override": ('overrides: {when: {tp: 4}, env: {VLLM_ROCM_USE_AITER_MOE_A4W4_DSV4: "1"}}', "R-005"),
+    "banned in an arm": ('arms: {env: {SGLANG_NVFP4_CKPT_FP8_NEXTN_MOE: "1"}}', "R-006"),
+    "banned in an override": ('overrides: {when: {tp: 2}, env: {SGLANG_NVFP4_CKPT_FP8_NEXTN_MOE: "1"}}', "R-006"),
+    "other draft in an arm": (f"arms: {{speculative: {{{SPEC}, model: me/other}}}}", "R-009"),
+    "real acceptance in an arm": (f"arms: {{speculative: {{{SPEC}, acceptance: real}}}}", "R-010"),
+    "forced acceptance in an arm": ('arms: {env: {TLLM_SPEC_DECODE_FORCE_NUM_ACCEPTED_TOKENS: "2.51"}}', "R-012"),
+    "architecture in an override": ("overrides: {when: {tp: 4}, serve: {hf_overrides: {top_k: 2}}}", "R-013"),
+    "architecture as text": ("arms: {serve: {hf-overrides: '{\"top_k\": 2}'}}", "R-013"),
+    "preload in an arm": ("arms: {env: {LD_PRELOAD: /x.so}}", "R-004"),
+    "image in an arm": ("arms: {image: 'lmsysorg/sglang:v0.5.9'}", "R-001"),
+    "image by digest in an arm": (f"arms: {{image: 'me/vllm@sha256:{'a' * 64}'}}", "R-001"),
+    "interval in snake case": ("arms: {serve: {stream_interval: 8}}", "R-015"),
+    "cap at one concurrency": ("overrides: {when: {concurrency: 16}, serve: {max-num-seqs: 8}}", "R-019"),
+    "context in an arm": ("arms: {serve: {max-model-len: 2M}}", "R-021"),
+    "tables on two GPUs": ("arms: {serve: {engram-config: {cpu_offload: false}}}", "R-022"),
+    "a chunk too large": ("arms: {serve: {max-num-batched-tokens: 4194304}}", "R-022"),
+    "graphs in an arm": ("arms: {serve: {max-cudagraph-capture-size: 48}}", "R-027"),
+    "a list of graphs in an arm": ("arms: {serve: {max-cudagraph-capture-size: null, cudagraph-capture-sizes: [8]}}",
+                                   "R-027"),
+    "known failure at TP2 alone": ('overrides: {when: {tp: 2}, env: {VLLM_ROCM_USE_AITER_MOE_A4W4_DSV4: "1"}}',
+                                   "R-029"),
+    "adaptive verification": (f"arms: {{speculative: {{{SPEC}, adaptive-verification: true}}}}", "R-029"),
+    "mono beside A4W4": ('arms: {env: {VLLM_ROCM_MONO_DECODE: "1", VLLM_ROCM_USE_AITER_MOE_A4W4_DSV4: "1"}}', "R-030"),
+    "a typing error in an override": ('overrides: {when: {tp: 4}, env: {VLLM_ROCM_MONO_DECOED: "1"}}', "R-033"),
+    "a flag of the next version": ("arms: {serve: {max-num-batch-tokens: 1}}", "R-034"),
+    "a secret in an arm": ("arms: {env: {HF_TOKEN: hf_abc}}", "R-018"),
+}
+
+
+@pytest.mark.parametrize("name", PATCHED)
+def test_what_overrides_and_arms_write_is_judged_as_well(name):
+    text, code = PATCHED[name]
+    kind, _, patch = text.partition(": ")
+    written = f"arms:\n  x: {patch}\n" if kind == "arms" else None
+    recipe = f"{GOOD}{written}" if written else changed(GOOD, "overrides:\n", f"overrides:\n  - {patch}\n")
+    found = {item.code: item for item in check(recipe)}
+    assert code in found, found
+    assert 16 <= found[code].where.line <= 21, found[code]
+
+
 def test_every_rule_but_the_undemonstrable_has_a_bad_recipe():
-    # R-011 and R-016 need a catalog with an assumed curve or a deprecated model, R-024 a small machine: below
+    # R-011 and R-016 need a catalog with an assumed curve or a deprecated model, R-024 a small machine, R-044 a waiver:
+    # below
     shown = {code for _, code, _ in BAD.values()}
-    assert {rule.code for rule in RULES} - shown == {"R-011", "R-016", "R-024"}
+    assert {rule.code for rule in RULES} - shown == {"R-011", "R-016", "R-024", "R-044"}
 
 
 def test_rules_that_the_catalog_triggers(monkeypatch):
@@ -230,6 +274,62 @@ def test_a_waiver_turns_findings_to_notes_where_it_may():
     assert said["R-029"].severity is Severity.ERROR and "cannot silence" in said["R-029"].message
     other = waiver.model_copy(update={"recipes": ["another"]})
     assert [item.severity for item in check(BAD["a4w4"][0], [other])] == [Severity.ERROR, Severity.ERROR]
+
+
+def test_a_waived_image_needs_an_upstream_recipe_of_the_same_curve_beside_it():
+    waiver = Waiver(pull_request=12, recipes=["r"], rules=["R-001"], what="x", why="y",
+                    upstream="https://github.com/x/y/pull/1", removal="soon")  # fmt: skip
+    text = BAD["other image"][0]
+    loaded, _ = yamlio.load(text.encode(), "r.yaml")
+    recipe, _ = modelio.parse(loaded, Recipe, given={"key": "r"})
+    upstream, _ = modelio.parse(yamlio.load(GOOD.encode(), "u.yaml")[0], Recipe, given={"key": "u"})
+
+    def said(*beside):
+        found = lint(recipe, loaded, CATALOG, [waiver], beside=beside)
+        return {item.code: item.severity for item in found if item.code in ("R-001", "R-044")}
+
+    alone = {"R-001": Severity.NOTE, "R-044": Severity.ERROR}
+    assert said(recipe, upstream) == {"R-001": Severity.NOTE}
+    assert said() == said(recipe) == said(upstream.model_copy(update={"hardware": "h200"})) == alone
+    assert said(upstream.model_copy(update={"image": "placeholder:soon"})) == alone
+    shorter = upstream.scenario.model_copy(update={"duration_s": 60.0})
+    assert said(upstream.model_copy(update={"scenario": shorter})) == alone
+
+
+@pytest.mark.parametrize("table", ["models", "hardware"])
+def test_new_hardware_and_new_architectures_are_excepted_from_upstream_images(table, monkeypatch):
+    key = {"models": "deepseek-v4.1-flash", "hardware": "mi355x"}[table]
+    entry = getattr(CATALOG, table)[key]
+    monkeypatch.setitem(getattr(CATALOG, table), key, entry.model_copy(update={"new": True}))
+    assert check(BAD["other image"][0]) == []
+
+
+SGLANG = """\
+image: lmsysorg/sglang:v0.5.9
+model: qwen3-8b-bf16
+precision: bf16
+hardware: h200
+engine: sglang
+runner: local:h200
+scenario: {kind: fixed-seq-len, isl: 1024, osl: 128}
+env: {}
+serve:
+  max-running-requests: 64
+ladder:
+  - {tp: 1, concurrency: [4, 8, 16, 32, 64]}
+"""
+
+
+@pytest.mark.parametrize(("line", "code"), [
+    ("stream-interval: 4", "R-015"), ("num-continuous-decode-steps: 4", "R-015"), ("stream_interval: 1", None),
+    ("json-model-override-args: {num_experts_per_tok: 2}", "R-013"), ("mem-fraction: 0.8", "R-034"),
+    ("kv-cache-dtype: fp8", "R-036"), ("enable-aiter-allreduce-fusion: true", "R-038"),
+    ("speculative-accept-threshold-acc: 0.5", "R-012"), ("cuda-graph-max-bs: 8", "R-027"),
+    ("cuda-graph-bs: [8]\n  cuda-graph-max-bs: 64", "R-043"),
+])  # fmt: skip
+def test_rules_hold_for_another_engine_s_words(line, code):
+    found = [item.code for item in check(changed(SGLANG, SERVE, f"{SERVE}  {line}\n")) if item.code != "R-037"]
+    assert code in found if code else found == []
 
 
 def test_waiver_files_are_read_with_places():
