@@ -46,7 +46,7 @@ sweep: $(VENV)/.installed ## sweep the headline recipe on the simulator, quickly
 # Two workers for what depends on no clock; the rest measures, and runs alone. ARGS picks tests, and then all run alone.
 test: $(VENV)/.installed-test ## unit, integration and repository tests
 ifeq ($(ARGS),)
-	@PYTHONHASHSEED=0 $(BIN)/python -m pytest -n 2 tests/unit tests/repo $(CLOCKLESS)
+	@PYTHONHASHSEED=0 $(BIN)/python -m pytest -n 2 $(CLOCKLESS) tests/unit tests/repo
 	@$(BIN)/python -m pytest tests/integration $(CLOCKLESS:%=--ignore=%)
 else
 	@$(BIN)/python -m pytest $(ARGS)

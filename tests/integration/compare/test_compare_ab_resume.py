@@ -57,13 +57,13 @@ def waiting_for(condition, limit_s: float = 60.0) -> None:
         time.sleep(0.02)
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_cut_in_the_middle_and_resumed(repository, number):
     trial = repository.start("ab", "toy", "--arm", "eager", "-r", "simulator", "--repeats", "2")
     waiting_for(lambda: len(list(repository.root.glob("runs/*/points/base/tp1-c1/*/result.json"))) == 1)
     trial.send_signal(number)
-    _, stderr = trial.communicate(timeout=150)
+    _, stderr = trial.communicate(timeout=280)
     assert trial.returncode == (-9 if number == signal.SIGKILL else 130), stderr
     (run,) = repository.runs()
     cut = measured(run)
@@ -80,7 +80,7 @@ def test_cut_in_the_middle_and_resumed(repository, number):
         planned = repository.infx("ab", "--resume", str(run), "--dry-run")
         assert "3 engine starts" in planned.stdout and "order BBA" in planned.stdout
 
-    done = repository.infx("ab", "--resume", str(run), timeout=200)
+    done = repository.infx("ab", "--resume", str(run), timeout=280)
     assert done.returncode in (0, 1) and "Traceback" not in done.stderr, done.stderr
     assert measured(run) == {(block, c): 1 for block in BLOCKS for c in ("c1", "c2")}, "nothing twice, nothing missing"
     assert all(path.read_bytes() == data for path, data in kept.items())
@@ -96,7 +96,7 @@ def test_every_start_of_an_ab_plan_can_be_swept_by_its_block_and_compared(reposi
     trial = repository.start("ab", "toy", "--arm", "eager", "-r", "simulator", "--repeats", "2")
     waiting_for(lambda: list(repository.root.glob("runs/*/plan.json")))
     trial.send_signal(signal.SIGINT)
-    trial.communicate(timeout=150)
+    trial.communicate(timeout=280)
     (plan,) = repository.root.glob("runs/*/plan.json")
     for block in BLOCKS:
         repository.infx("sweep", "--plan", str(plan), "--block", block, "-r", "simulator", "--out", f"parts/{block}")

@@ -106,6 +106,7 @@ def test_two_blocks_of_a_node_share_one_import(boxed):
     assert len((boxed.root / "imports").read_text().splitlines()) == 2
 
 
+@pytest.mark.long
 def test_an_image_that_one_node_cannot_have(boxed):
     profile = boxed.root / "runners/boxed.yaml"
     profile.write_text(profile.read_text().replace("cpus: 4", "cpus: 10").replace("--nodelist=n1", "--exclude=n3")

@@ -203,6 +203,7 @@ def test_a_lost_slurmd_loses_nothing(fleet, slurm):
         slurm.wait_idle(node)
 
 
+@pytest.mark.long
 def test_a_restarted_controller(fleet, slurm):
     fleet.recipe(window_s=3)
     sweep = fleet.start("sweep", "toy", "--runner", "fleet")
@@ -291,6 +292,7 @@ def test_full_shared_storage(fleet, slurm):
     assert shown["state"] == "complete" and len(shown["points"]) == 2
 
 
+@pytest.mark.long
 def test_a_hundred_blocks_wait_for_drained_nodes(fleet, slurm):
     steps = ", ".join(str(step) for step in range(1, 101))
     each = ", ".join(f'{{when: {{concurrency: {step}}}, env: {{STEP: "{step}"}}}}' for step in range(1, 101))
@@ -312,6 +314,7 @@ def test_a_hundred_blocks_wait_for_drained_nodes(fleet, slurm):
         slurm.update("NodeName=n[1-3]", "State=RESUME")
 
 
+@pytest.mark.long
 def test_inside_an_allocation(fleet):
     """`salloc` on the submit host: blocks are steps of the job that the caller holds."""
     words = ["salloc", "--quiet", "--nodes=2", "--cpus-per-task=10", "--gres=gpu:mi355x:1", "--nodelist=n1,n3"]
