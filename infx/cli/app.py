@@ -30,6 +30,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "import": ("infx.cli.importer", "Read results of other tools, with a reason for what they lack."),
     "export": ("infx.cli.export", "Write a run in other tools' formats."),
     "compare": ("infx.cli.compare", "Say what differs between runs, with a verdict on every figure."),
+    "engine-diff": ("infx.cli.engine_diff", "Say in which settings two engine starts differ, and who asked."),
     "ab": ("infx.cli.ab", "Measure two arms in alternating engine starts and compare them."),
     "noise": ("infx.cli.noise", "Keep the noise floor of repeated runs, for single runs to be judged by."),
     "selfbench": ("infx.cli.selfbench", "Find the rate at which this machine's load client would be the limit."),

@@ -93,7 +93,8 @@ class Engine:
     ``effective`` read a log back: verdicts on what was asked, proofs of claimed features, settings as reported.
     ``server_pid``: the process id that the engine logs for its server. ``env``: names that the engine needs beside
     what the recipe sets. ``offloads``: backend of KV offload to the serve keys that ask for it. ``version_path``:
-    where ``version_of``'s reply comes from.
+    where ``version_of``'s reply comes from. ``decides``: flag to the settings of ``effective`` that it decides, where
+    they are not one setting of the flag's own name.
     """
 
     name: str
@@ -113,3 +114,4 @@ class Engine:
     env: Callable[[ServerFacts], dict[str, str]] = lambda facts: {}
     offloads: Mapping[str, Callable[[OffloadFacts], dict[str, JsonValue]]] = field(default_factory=dict)
     version_path: str = "/version"
+    decides: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from infx.errors import UsageError
 from infx.findings import did_you_mean
-from infx.results.layout import RUNS, RunPaths, is_temporary
+from infx.results.layout import RUNS, START, RunPaths, is_temporary
 
 
 def list_runs(parent: Path = Path(RUNS)) -> list[Path]:
@@ -39,3 +39,24 @@ def find_run(word: str, parent: Path = Path(RUNS)) -> Path:
         raise UsageError(f"{len(hits)} runs match {word!r}", where=str(parent), allowed=names)
     hint = did_you_mean(word, [run.name for run in runs], cutoff=0.4)
     raise UsageError(f"no run folder {word!r}", where=str(parent), hint=hint or "infx sweep makes one")
+
+
+def find_starts(word: str, parent: Path = Path(RUNS)) -> tuple[Path, str]:
+    """The run folder that ``RUN``, ``RUN/START`` or a start's own path names, and START ("" without one).
+
+    START is not looked up. Raises UsageError when there is no such run, or several.
+    """
+    path = Path(word)
+    if path.name == START:
+        path = path.parent
+    run = path.parent.parent
+    if RunPaths(run).run.is_file() and RunPaths(run).start(path.name).start.is_file():
+        return run, path.name
+    head, _, part = word.rpartition("/")
+    if not head or not part or path.exists():
+        return find_run(word, parent), ""
+    try:
+        run = find_run(head, parent)
+    except UsageError:
+        return find_run(word, parent), ""
+    return (run, part) if RunPaths(run).run.is_file() else (find_run(word, parent), "")

@@ -20,6 +20,7 @@ ENGINE = Engine(
     observe=observe.observe,
     features=observe.features,
     effective=observe.effective,
+    decides={flag: (name,) for flag, name in observe.ALIASES.items()},
     server_pid=observe.server_pid,
     env=command.env,
     offloads=command.OFFLOADS,

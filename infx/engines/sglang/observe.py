@@ -22,7 +22,7 @@ _LINES: dict[str, re.Pattern[str]] = {
     "attention-backend": re.compile(r"Attention backend not (?:explicitly )?specified\. Use (\w+) backend by default"),
     "capture-sizes": re.compile(r"Capture cuda graph bs (\[[\d, ]*\])"),
 }
-_ALIASES = {"tp": "tp-size", "tensor-parallel-size": "tp-size", "pipeline-parallel-size": "pp-size",
+ALIASES = {"tp": "tp-size", "tensor-parallel-size": "tp-size", "pipeline-parallel-size": "pp-size",
             "data-parallel-size": "dp-size", "expert-parallel-size": "ep-size", "model": "model-path"}
 _SECRET = {"api-key", "admin-api-key", "ssl-keyfile-password"}
 _OURS = {"host", "port"}
@@ -68,7 +68,7 @@ def _argument(name: str, wanted: JsonValue, said: Mapping[str, JsonValue], lines
         if match := pattern.search(line):
             value = int(match[1]) if match[1].lstrip("-").isdigit() else match[1]
             return compared(name, wanted, value, line)
-    key = _ALIASES.get(name, name)
+    key = ALIASES.get(name, name)
     if key in said:
         return compared(name, wanted, said[key], f"server_args: {key.replace('-', '_')}={said[key]!r}")
     return Observed(name=name, wanted=wanted, verdict="unreadable",

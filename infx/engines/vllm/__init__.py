@@ -20,6 +20,7 @@ ENGINE = Engine(
     observe=observe.observe,
     features=observe.features,
     effective=observe.effective,
+    decides=observe.DECIDES,
     server_pid=observe.server_pid,
     offloads=offload.BACKENDS,
 )

@@ -33,6 +33,13 @@ _LINES: dict[str, re.Pattern[str]] = {
     "capture-sizes": re.compile(r"(?:CUDA|HIP) graph memory: (.+)$"),
     "version": re.compile(r"Initializing a V1 LLM engine \(v([\w.+-]+)\)"),
 }
+DECIDES: dict[str, tuple[str, ...]] = {
+    "model": ("model", "model-tag"),
+    "speculative-config": ("speculative-config", "draft-method", "draft-tokens"),
+    "compilation-config": ("compilation-config", "capture-sizes"),
+    "moe-backend": ("moe-backend", "moe-backend-used"),
+}
+"""Flags to the settings that they decide, where these are more than the one of the flag's name."""
 _PROOFS = {"VLLM_ROCM_MONO_DECODE": re.compile(r"mono decode .*\b(layer|launch) active", re.IGNORECASE)}
 """Claimed features by the name that switches them on, and the log line that proves that they ran."""
 
