@@ -23,7 +23,8 @@ class Overheads:
     step replays a full graph and when it does not (a prompt in the step, or more rows than were captured).
     ``reduce_latency``: one all-reduce without its bytes; ``link_share``: reached part of a link.
     ``reduce_switch_bytes`` and ``reduce_switch``: from that message size on, an all-reduce takes that much longer
-    (the one-shot kernel ends); 0 switches it off.
+    (the one-shot kernel ends); 0 switches it off. ``front`` and ``front_seq``: what a request waits before the engine
+    core sees it (tokenising, HTTP), and how much longer for every stream that the front end serves at that time.
     """
 
     weight_share: float
@@ -37,6 +38,8 @@ class Overheads:
     link_share: float
     reduce_switch_bytes: float = 0.0
     reduce_switch: float = 0.0
+    front: float = 0.0
+    front_seq: float = 0.0
 
 
 class Saving(NamedTuple):
@@ -76,6 +79,10 @@ class StepTimer:
         self._link = device.link_bytes_s * overheads.link_share
         self._ratio = reduce_ratio
         self._ratio_from = reduce_ratio_from
+
+    def front(self, streams: int) -> float:
+        """Seconds from a request's arrival until the engine core sees it, with ``streams`` others being served."""
+        return self._over.front + self._over.front_seq * streams
 
     def captured(self, step: StepShape) -> bool:
         """Whether the step replays a full graph: decodes only, no more rows than were captured."""

@@ -115,9 +115,9 @@ def replay(
     would refuse.
     """
     record = _Record()
-    queue: list[tuple[float, int, Turn]] = []
+    queue: list[_Sent] = []
     for number, lane in enumerate(lanes):
-        _enqueue(queue, lane, number, 0.0)
+        _enqueue(queue, lane, number, 0.0, scheduler)
     load_end = math.inf
     now, sequences = 0.0, 0
     while (queue or scheduler.busy) and (requests is None or len(record.rows) < requests):
@@ -126,8 +126,8 @@ def replay(
         if duration is not None and now >= duration:
             break
         while queue and queue[0][0] <= now:
-            ready, number, turn = heapq.heappop(queue)
-            scheduler.add(_sequence(sequences, ready, turn, number))
+            _, number, turn, sent = heapq.heappop(queue)
+            scheduler.add(_sequence(sequences, sent, turn, number))
             sequences += 1
         limit = min(queue[0][0] if queue else math.inf, math.inf if duration is None else duration)
         quiet = coast(scheduler, now, limit) if fast else None
@@ -147,7 +147,7 @@ def replay(
                     sequence.generated, sequence.cached_tokens, sequence.preemptions,
                 )
             )  # fmt: skip
-            if not _enqueue(queue, lanes[number], number, now):
+            if not _enqueue(queue, lanes[number], number, now, scheduler):
                 load_end = min(load_end, now)
     return record.table(len(lanes), load_end)
 
@@ -166,10 +166,20 @@ def closed_loop(
     return replay(scheduler, [stream() for _ in range(concurrency)], requests=requests, duration=duration)
 
 
-def _enqueue(queue: list[tuple[float, int, Turn]], lane: Iterator[Turn], number: int, now: float) -> bool:
+class _Sent(NamedTuple):
+    """A request on its way through the front end: when the engine core sees it, its lane, and when it was sent."""
+
+    seen: float
+    lane: int
+    turn: Turn
+    sent: float
+
+
+def _enqueue(queue: list[_Sent], lane: Iterator[Turn], number: int, now: float, scheduler: Scheduler) -> bool:
     turn = next(lane, None)
     if turn is not None:
-        heapq.heappush(queue, (now + turn.wait, number, turn))
+        sent = now + turn.wait
+        heapq.heappush(queue, _Sent(sent + scheduler.timer.front(len(scheduler.running)), number, turn, sent))
     return turn is not None
 
 

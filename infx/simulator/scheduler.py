@@ -112,8 +112,8 @@ class Scheduler:
         """Whether a step would have something to do."""
         return bool(self.running or self.waiting)
 
-    def add(self, sequence: Sequence) -> None:
-        """Queue a sequence. ValueError for one that the server could never finish."""
+    def check(self, sequence: Sequence) -> None:
+        """ValueError for a sequence that the server could never finish."""
         longest = sequence.prompt_tokens + sequence.max_tokens
         if sequence.prompt_tokens < 1 or sequence.max_tokens < 1:
             raise ValueError("a sequence needs at least one prompt token and one output token")
@@ -121,6 +121,10 @@ class Scheduler:
             raise ValueError(f"{longest} tokens exceed the maximum model length {self.limits.max_model_len}")
         if -(-(longest + self._drafts) // self.cache.block_size) > self.cache.capacity:
             raise ValueError(f"{longest} tokens never fit {self.cache.capacity} blocks of {self.cache.block_size}")
+
+    def add(self, sequence: Sequence) -> None:
+        """Queue a sequence. ValueError for one that the server could never finish."""
+        self.check(sequence)
         if self.acceptance:
             sequence.draws = self.acceptance.start(sequence.id)
         self.waiting.append(sequence)

@@ -52,6 +52,7 @@ class Engine:
         self._wake = asyncio.Event()
         self._now = 0.0
         self._number = 0
+        self._front: dict[int, Sequence] = {}
         self._proof = dict(deployment.features.proof)
         self._reported = (0.0, 0, 0, 0, 0, [])
 
@@ -59,20 +60,36 @@ class Engine:
         """Queue a request (the keywords of ``Sequence``); ValueError where it can never be served."""
         sequence = Sequence(self._number, arrival=self.clock.now(), **facts)  # type: ignore[arg-type]
         sequence.sink = Stream()
-        self.scheduler.add(sequence)
         self._number += 1
-        self._wake.set()
+        wait = self.scheduler.timer.front(len(self.scheduler.running))
+        if not wait:
+            self.scheduler.add(sequence)
+            self._wake.set()
+            return sequence
+        self.scheduler.check(sequence)
+        self._front[sequence.id] = sequence
+        asyncio.get_running_loop().call_later(wait / self.clock.speed, self._seen, sequence)
         return sequence
+
+    def _seen(self, sequence: Sequence) -> None:
+        """The front end hands a request to the engine core, unless its client has gone meanwhile."""
+        if self._front.pop(sequence.id, None) is not None:
+            self.scheduler.add(sequence)
+            self._wake.set()
 
     def abort(self, sequence: Sequence) -> None:
         """The client went away."""
-        if self.scheduler.abort(sequence):
+        if self._front.pop(sequence.id, None) is not None:
+            sequence.finish_reason = "abort"
+            self.metrics.ended("abort")
+            sequence.sink.push(0, "abort")
+        elif self.scheduler.abort(sequence):
             self.metrics.ended("abort")
             sequence.sink.push(0, "abort")
 
     def abort_all(self) -> None:
         """The server is going down: every request ends where it is."""
-        for sequence in [*self.scheduler.running, *self.scheduler.waiting]:
+        for sequence in [*self.scheduler.running, *self.scheduler.waiting, *self._front.values()]:
             self.abort(sequence)
 
     async def run(self) -> None:

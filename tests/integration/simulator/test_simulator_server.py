@@ -146,6 +146,21 @@ def test_a_client_that_leaves_is_aborted_and_its_room_given_back(start):
     assert found[("vllm:request_success_total", "abort")] == 1 and found[("vllm:kv_cache_usage_perc",)] == 0
 
 
+def test_a_client_that_leaves_while_its_request_is_in_the_front_end_is_aborted_there(start):
+    # 18 virtual milliseconds of front end are 18 real seconds here
+    server = start(QWEN, "--max-model-len", "9472", INFX_SIM_SPEED="0.001")
+    body = {"prompt": [1, 2, 3], "max_tokens": 9, "stream": True}
+    with pytest.raises(requests.exceptions.Timeout):
+        list(requests.post(f"{server.url}/v1/completions", json=body, stream=True, timeout=0.5).iter_lines())
+    for _ in range(200):
+        found = server.metrics()
+        if found.get(("vllm:request_success_total", "abort")):
+            break
+    assert found[("vllm:request_success_total", "abort")] == 1
+    assert found[("vllm:num_requests_running",)] == found[("vllm:num_requests_waiting",)] == 0
+    assert server.stop() == 0
+
+
 def test_sigterm_in_the_middle_of_a_stream_ends_in_bounded_time_with_0(start):
     server = start(QWEN, "--max-model-len", "9472")
     body = {"prompt": [1, 2, 3], "max_tokens": 9000, "stream": True, "ignore_eos": True}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -133,3 +134,26 @@ def test_quiet_steps_taken_together_are_the_steps_taken_one_by_one(qwen, lengths
     assert fast.step_engaged == slow.step_engaged
     assert (fast.gap * fast.gap_count).sum() == pytest.approx((slow.gap * slow.gap_count).sum())
     assert fast.gap_count.sum() == slow.gap_count.sum()
+
+
+def test_a_request_waits_in_the_front_end_longer_the_more_streams_it_serves(facts):
+    catalog, constants = facts
+    row = constants.overheads["gfx950"]
+
+    def first(front: int, per_stream: int, streams: int):
+        kept = {**row, "front-us": front, "front-seq-us": per_stream}
+        trial = replace(constants, overheads={**constants.overheads, "gfx950": kept})
+        server = resolve(parse(["serve", QWEN, "--max-model-len", "9472"]), {"INFX_SIM_HARDWARE": "mi355x"}, catalog,
+                         trial)  # fmt: skip
+        run = closed_loop(server.scheduler(), streams, iter([(100, 50 + 7 * n) for n in range(streams * 4)]))
+        return run.first - run.sent, run
+
+    without, _ = first(0, 0, 1)
+    fixed, run = first(30_000, 0, 1)
+    assert (fixed - without == pytest.approx(0.030)) and (run.sent[1:] == run.last[:-1]).all()
+    alone, _ = first(30_000, 10_000, 1)
+    assert alone == pytest.approx(fixed), "nobody else is served"
+    crowd, _ = first(0, 10_000, 4)
+    quiet, _ = first(0, 0, 4)
+    later = slice(4, None)  # the first four are sent to an idle server
+    assert crowd[later].mean() - quiet[later].mean() == pytest.approx(0.030, abs=0.015)
