@@ -38,6 +38,8 @@ def _findings(rule: Rule, view: RecipeView) -> list[Finding]:
     grouped: dict[tuple[Mark, str], list[Hit]] = {}
     for hit in rule.check(view):
         grouped.setdefault((hit.where, rule.text(hit)), []).append(hit)
+    if not grouped:
+        return []
     everywhere = {server.at for server in view.servers}
     found = []
     for (where, text), hits in grouped.items():

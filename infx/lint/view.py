@@ -19,6 +19,8 @@ from infx.schema.catalog import Catalog, EngineFacts, Setting
 from infx.schema.recipe import FixedSeqLen, Patch, Recipe, Rung
 from infx.sources.document import Document, Step
 
+Written = tuple[tuple[Step, ...], str, Any, str]
+
 
 @dataclass(frozen=True)
 class ServerView:
@@ -33,7 +35,7 @@ class ServerView:
     engine: str
     catalog: Catalog = field(repr=False, compare=False)
 
-    @property
+    @functools.cached_property
     def at(self) -> str:
         """``@arm tp2``: where it stands, for messages."""
         extra = [f"{name}{size}" for name in ("pp", "dp", "ep") if (size := getattr(self.layout, name)) != 1]
@@ -93,18 +95,26 @@ class RecipeView:
 
     def setting(self, kind: str, name: str) -> Setting | None:
         """The declared setting: of this engine, or for environment names of any engine."""
-        engines = [self.engine] if self.engine else []
-        if kind == "env":
-            engines += [item for item in self.catalog.engines.values() if item is not self.engine]
-        table = ((item.env if kind == "env" else item.flags).get(name) for item in engines)
-        return next((item for item in table if item is not None), None)
+        mine = self.catalog.engines.get(self.recipe.engine)
+        if kind != "env":
+            return None if mine is None else mine.flags.get(name)
+        if mine is not None and name in mine.env:
+            return mine.env[name]
+        return next((item.env[name] for item in self.catalog.engines.values() if name in item.env), None)
 
     def mark(self, *steps: Step) -> Mark:
         """A place in the recipe file."""
         return self.document.mark(*steps)
 
-    def written(self, kind: str) -> Iterator[tuple[tuple[Step, ...], str, Any, str]]:
+    def written(self, kind: str) -> tuple[Written, ...]:
         """Every (place, canonical name, value, where) of ``env`` or ``serve``, patches included; nulls left out."""
+        return self._all_written[kind]
+
+    @functools.cached_property
+    def _all_written(self) -> dict[str, tuple[Written, ...]]:
+        return {kind: tuple(self._write(kind)) for kind in ("env", "serve")}
+
+    def _write(self, kind: str) -> Iterator[Written]:
         for place, patch, where in self._patches():
             for name, value in (patch.env if kind == "env" else patch.serve).items():
                 if value is not None:

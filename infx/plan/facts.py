@@ -43,16 +43,18 @@ def check_golden(recipe: Recipe, document: Document, catalog: Catalog) -> list[F
     if recipe.model not in catalog.models:
         return []
     table = PlanFacts(model_path="", token_ids=(0, 1), context=1, golden=catalog.golden.table(recipe.model))
+    points = [(rung, concurrency) for rung in recipe.ladder for concurrency in rung.concurrencies()]
+    if not any("speculative" in override.model_fields_set for override in recipe.overrides):
+        points = points[:1]  # every point of an arm speculates alike
     for arm in (None, *recipe.arms):
-        for rung in recipe.ladder:
-            for concurrency in rung.concurrencies():
-                resolved = resolve(recipe, rung, concurrency, arm)
-                spec = resolved.speculative
-                if spec is None or not wants_golden(recipe, spec) or acceptance_length(recipe, resolved, table):
-                    continue
-                found = catalog.golden.acceptance_length(recipe.model, spec.thinking, spec.draft_tokens, spec.method,
-                                                         spec.draft_sample_method)
-                place = ("speculative",) if arm is None else ("arms", arm)
-                return [finding(document.mark(*place), "P-009", found.reason or "no golden acceptance length",
-                                "correct `speculative`, or say `acceptance: real`")]
+        for rung, concurrency in points:
+            resolved = resolve(recipe, rung, concurrency, arm)
+            spec = resolved.speculative
+            if spec is None or not wants_golden(recipe, spec) or acceptance_length(recipe, resolved, table):
+                continue
+            found = catalog.golden.acceptance_length(recipe.model, spec.thinking, spec.draft_tokens, spec.method,
+                                                     spec.draft_sample_method)
+            place = ("speculative",) if arm is None else ("arms", arm)
+            return [finding(document.mark(*place), "P-009", found.reason or "no golden acceptance length",
+                            "correct `speculative`, or say `acceptance: real`")]
     return []

@@ -204,6 +204,8 @@ class NotCaptured(Rule):
 
     def check(self, view: RecipeView) -> Iterable[Hit]:
         for server in view.servers:
+            if coverage(server.at_concurrency(max(server.concurrencies))).covered:
+                continue
             for concurrency in server.concurrencies:
                 found = coverage(server.at_concurrency(concurrency))
                 if found.largest and not found.covered:
