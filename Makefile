@@ -7,7 +7,8 @@ ENGINE_MODELS := .engines/models
 HEADLINE := dsv41flash-fp4-mi355x-vllm-agentic-dspark
 PIP_INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check
 ARGS ?=
-CLOCKLESS := tests/integration/changelog tests/integration/ci
+CLOCKED := tests/integration/load tests/integration/simulator
+TOGETHER := $(filter-out $(CLOCKED),$(wildcard tests/integration/[a-z]*)) tests/unit tests/repo
 
 .DELETE_ON_ERROR:
 .PHONY: help python-is-new-enough install sweep test test-real engine-cpu mutants lint generated clean
@@ -43,11 +44,11 @@ install: $(VENV)/.installed ## make .venv with infx in it
 sweep: $(VENV)/.installed ## sweep the headline recipe on the simulator, quickly
 	@$(BIN)/infx sweep $(HEADLINE) --runner simulator --quick
 
-# Two workers for what depends on no clock; the rest measures, and runs alone. ARGS picks tests, and then all run alone.
+# Two workers for most; what judges times of the load client and the simulator runs alone. ARGS picks tests, then all do.
 test: $(VENV)/.installed-test ## unit, integration and repository tests
 ifeq ($(ARGS),)
-	@PYTHONHASHSEED=0 $(BIN)/python -m pytest -n 2 $(CLOCKLESS) tests/unit tests/repo
-	@$(BIN)/python -m pytest tests/integration $(CLOCKLESS:%=--ignore=%)
+	@PYTHONHASHSEED=0 $(BIN)/python -m pytest -n 2 $(TOGETHER)
+	@$(BIN)/python -m pytest $(CLOCKED)
 else
 	@$(BIN)/python -m pytest $(ARGS)
 endif
