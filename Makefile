@@ -47,7 +47,7 @@ sweep: $(VENV)/.installed ## sweep the headline recipe on the simulator, quickly
 # Two workers for most; what judges times of the load client and the simulator runs alone. ARGS picks tests, then all do.
 test: $(VENV)/.installed-test ## unit, integration and repository tests
 ifeq ($(ARGS),)
-	@PYTHONHASHSEED=0 $(BIN)/python -m pytest -n 2 $(TOGETHER)
+	@PYTHONHASHSEED=0 $(BIN)/python -m pytest -n 2 --maxschedchunk 1 $(TOGETHER)
 	@$(BIN)/python -m pytest $(CLOCKED)
 else
 	@$(BIN)/python -m pytest $(ARGS)

@@ -50,6 +50,14 @@ def measured(run: Path) -> dict[tuple[str, str], int]:
     return counts
 
 
+def statuses(run: Path, point: str) -> list[str]:
+    """How the finished visits of a point ended, by start."""
+    read = [json.loads(path.read_text()) for path in run.glob("points/*/*/*/result.json")]
+    found = [data["status"] for data in read if data["point"].endswith(f"/{point}") and data["status"] != "interrupted"]
+    assert len(found) == 4 and set(found) <= {"ok", "client-bound"}
+    return found
+
+
 def waiting_for(condition, limit_s: float = 60.0) -> None:
     deadline = time.monotonic() + limit_s
     while not condition():
@@ -86,7 +94,8 @@ def test_cut_in_the_middle_and_resumed(repository, number):
     assert all(path.read_bytes() == data for path, data in kept.items())
     order = [start["block"] for start in starts(run)]
     assert list(dict.fromkeys(order)) == BLOCKS and order.count(BLOCKS[1]) == 2 and len(order) == 5
-    assert "drift tp1/c1 output-throughput-per-gpu: " in done.stdout and "over ABBA" in done.stdout
+    if set(statuses(run, "c1")) == {"ok"}:  # a start that a busy machine made client-bound tells no drift
+        assert "drift tp1/c1 output-throughput-per-gpu: " in done.stdout and "over ABBA" in done.stdout
     again = repository.infx("ab", "--resume", str(run))
     assert again.returncode == 3 and "lacks nothing" in again.stderr
 
